@@ -239,16 +239,14 @@ std::string validate(const std::string& rows, const std::optional<std::size_t>& 
 
 /// @returns convoy.doctor/1
 std::string doctor(const std::string& file, const std::string& text, const Settings& settings,
-                   const std::optional<std::size_t>& jobs) {
+                   const std::string& prices, const std::optional<std::size_t>& jobs) {
   const py::gil_scoped_release unlocked;
   const Experiment experiment = experiment_of(file, text, settings);
   Raised raised;
   const auto told = [&](std::size_t, std::size_t) {
     if (raised.stops()) raised.rethrow();  // ends the workers on its way out
   };
-  const Diagnosis diagnosis = experiment.plan()
-                                  ? diagnose_plan(read_plan(experiment), jobs_or_all(jobs), told)
-                                  : diagnose(experiment, jobs_or_all(jobs), told);
+  const Diagnosis diagnosis = diagnose_file(experiment, prices, jobs_or_all(jobs), told);
   return text_of([&](std::ostream& out) { write_doctor(diagnosis, out); });
 }
 

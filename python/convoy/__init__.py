@@ -340,10 +340,14 @@ def validate(rows, jobs=None):
     return Validation(json.loads(_call(_convoy.validate, os.fspath(rows), jobs)))
 
 
-def doctor(experiment, set={}, jobs=None):
-    """Which unmeasured numbers an experiment's or a plan's answer hangs on, as `convoy doctor` says."""
+def doctor(experiment, set={}, jobs=None, prices=None):
+    """Which unmeasured numbers the answer of an experiment or a plan depends on, as `convoy doctor` says.
+
+    prices  of a plan: a table of prices (CSV) in place of the program's own
+    """
     file, text, settings = _experiment(experiment, set, {})
-    return Diagnosis(json.loads(_call(_convoy.doctor, file, text, settings, jobs)))
+    return Diagnosis(json.loads(_call(_convoy.doctor, file, text, settings, "" if prices is None else os.fspath(prices),
+                                      jobs)))
 
 
 def show(what, name=None):

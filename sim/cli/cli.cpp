@@ -227,10 +227,11 @@ struct CommandLine {
     sub->callback([this] { command = [this] { return validate_command(validate); }; });
   }
   void add_doctor() {
-    CLI::App* sub =
-        app.add_subcommand("doctor", "which unmeasured numbers an answer hangs on, and how to measure them");
+    CLI::App* sub = app.add_subcommand(
+        "doctor", "which unmeasured numbers an answer depends on, and how to measure them");
     sub->add_option("FILE", doctor.file, "experiment, or a plan (YAML)")->required();
     add_settings(sub, doctor.settings);
+    sub->add_option("--prices", doctor.prices, "price table of a plan, as that of convoy plan");
     sub->add_flag("--json", doctor.json, "as JSON (docs/doctor.md)");
     add_jobs(sub, doctor.jobs);
     add_progress(sub, doctor.progress);

@@ -15,8 +15,7 @@ Exit doctor_command(const DoctorArguments& arguments) {
   const auto told = [&](std::size_t done, std::size_t all) {
     (*progress)(done, all, [] { return std::string(); });
   };
-  const Diagnosis diagnosis = experiment.plan() ? diagnose_plan(read_plan(experiment), arguments.jobs, told)
-                                                : diagnose(experiment, arguments.jobs, told);
+  const Diagnosis diagnosis = diagnose_file(experiment, arguments.prices, arguments.jobs, told);
   progress.reset();
   write_stdout([&](std::ostream& out) {
     if (arguments.json)

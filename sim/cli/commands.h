@@ -93,6 +93,7 @@ struct ValidateArguments {
 struct DoctorArguments {
   std::string file;
   std::vector<std::string> settings;
+  std::string prices;  ///< of a plan: a price table; "": the program's own
   bool json = false;
   std::size_t jobs = 1;
   Progress::Style progress = Progress::Style::automatic;

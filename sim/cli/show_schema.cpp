@@ -180,12 +180,21 @@ class SchemaMaker {
   Json reference(const std::string& section, Mode mode) {
     if (section == "layer" || section == "model-file") mode = {true, true, false};
     if (section == "strategies") return reference("strategy", {true, false, true});
+    if (section == "named server") return named_server();
     return defined(section + mode.suffix(), [&] {
       if (section == "sweep") return sweep();
       if (section == "experiment") return experiment();
       if (section == "model-file") return mapping(key_section("model").variants[2], {});
       return of_section(key_section(section), mode);
     });
+  }
+
+  /// A server in a list, where nothing but its own key says its name.
+  Json named_server() {
+    return {
+        {"allOf", Json::array({reference("described-server", {}),
+                               {{"required", Json::array({"name"})},
+                                {"properties", {{"name", {{"type", {"string", "number", "boolean"}}}}}}}})}};
   }
 
   Json of_section(const KeySection& section, Mode mode) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory>
 
 #include "sim/base/names.h"
 #include "sim/base/quantity.h"
@@ -294,6 +295,8 @@ CandidateResultOfPlan result_of(const Planner& planner, std::size_t c, const Sce
   result.devices = setup.devices;
   result.market = candidate.market;
   result.region = candidate.region;
+  result.own = std::all_of(setup.order.begin(), setup.order.end(),
+                           [&](const auto& kind) { return spec.own_servers.contains(kind.first); });
   result.interruptible = candidate.market == Market::spot || spec.failures;
   result.reaction = candidate.reaction;
   result.prices = candidate.prices;
@@ -305,6 +308,7 @@ CandidateResultOfPlan result_of(const Planner& planner, std::size_t c, const Sce
   result.bottleneck = trial.bottleneck;
   result.figures = planner.figures(c, scenario);
   result.usd_per_h = planner.estimates().usd_per_h(c, scenario);
+  result.idle_usd_per_h = planner.estimates().idle_usd_per_h(c, scenario);
   result.step_time_s = trial.step_s;
   result.peak_memory_bytes = trial.peak_memory_bytes;
   // Of the step and of the epochs, which err independently.
@@ -316,13 +320,37 @@ CandidateResultOfPlan result_of(const Planner& planner, std::size_t c, const Sce
   return result;
 }
 
-PlanAnswer make_plan(const PlanSpec& spec, const PlanOptions& options) {
-  Trials trials(spec, options.jobs, options.progress);
+namespace {
+
+/// A plan's candidates, which have what its question needs; none is simulated yet.
+struct Listed {
+  std::unique_ptr<Trials> trials;
+  std::vector<LeftOut> left_out;
+};
+
+/// @throws InputError
+Listed listed(const PlanSpec& spec, std::size_t jobs, const Trials::Progress& progress) {
+  Listed all{std::make_unique<Trials>(spec, jobs, progress), {}};
+  check_range(Planner(*all.trials));
+  all.left_out = left_out(*all.trials, scenario_of(spec));
+  return all;
+}
+
+/// @throws InputError that names the scenario
+Listed listed(const PlanVariant& variant, std::size_t jobs, const Trials::Progress& progress) {
+  try {
+    return listed(*variant.spec, jobs, progress);
+  } catch (const InputError& error) {
+    throw InputError(variant.pos, fmt::format("plan.scenarios '{}': {}", variant.name, error.what()));
+  }
+}
+
+PlanAnswer answer_of(const PlanSpec& spec, Listed listed, const PlanOptions& options) {
+  Trials& trials = *listed.trials;
   Planner planner(trials);
   const Scenario scenario = scenario_of(spec);
-  check_range(planner);
   PlanAnswer answer;
-  answer.left_out = left_out(trials, scenario);
+  answer.left_out = std::move(listed.left_out);
   if (options.exhaustive) planner.simulate_all(scenario);
   answer.name = spec.name;
   answer.goal = spec.goal.text();
@@ -354,18 +382,32 @@ PlanAnswer make_plan(const PlanSpec& spec, const PlanOptions& options) {
   answer.pruned = planner.pruned(scenario);
   answer.planned = planner.planned_count();
   answer.simulated = planner.simulated_count();
+  return answer;
+}
+
+}  // namespace
+
+PlanAnswer make_plan(const PlanSpec& spec, const PlanOptions& options) {
+  Listed own = listed(spec, options.jobs, options.progress);
+  std::vector<Listed> others;
   for (const PlanVariant& variant : spec.scenarios)
-    answer.scenarios.push_back({variant.name, variant.set, make_plan(*variant.spec, options).choice});
+    others.push_back(listed(variant, options.jobs, options.progress));
+  PlanAnswer answer = answer_of(spec, std::move(own), options);
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    const PlanVariant& variant = spec.scenarios[i];
+    answer.scenarios.push_back(
+        {variant.name, variant.set, answer_of(*variant.spec, std::move(others[i]), options).choice});
+  }
   return answer;
 }
 
 std::string check_plan(const PlanSpec& spec, std::size_t jobs) {
-  Trials trials(spec, jobs, [](const std::string&, std::size_t, std::size_t) {});
-  const Planner planner(trials);
-  check_range(planner);
+  const auto silent = [](const std::string&, std::size_t, std::size_t) {};
+  const Listed own = listed(spec, jobs, silent);
+  for (const PlanVariant& variant : spec.scenarios) listed(variant, jobs, silent);
   std::string text = fmt::format("{}: {} candidates of {} kinds of servers", spec.name,
-                                 trials.space().candidates.size(), trials.servers().size());
-  for (const LeftOut& each : left_out(trials, scenario_of(spec))) text += "\n" + left_out_text(each);
+                                 own.trials->space().candidates.size(), own.trials->servers().size());
+  for (const LeftOut& each : own.left_out) text += "\n" + left_out_text(each);
   return text;
 }
 

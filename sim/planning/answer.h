@@ -19,6 +19,7 @@ struct CandidateResultOfPlan {
   std::int64_t devices = 0;
   Market market = Market::on_demand;
   std::string region;
+  bool own = false;            ///< all its machines are written out in the plan: none is rented
   bool interruptible = false;  ///< on the spot market, or failures of hosts count
   OnInterruption reaction = OnInterruption::wait;
   std::vector<Price> prices;        ///< of each kind of server; empty where not known
@@ -29,6 +30,7 @@ struct CandidateResultOfPlan {
   std::string label, bottleneck;
   Figures figures;
   double usd_per_h = 0;  ///< of all servers; infinite where not known
+  double idle_usd_per_h = 0;  ///< Estimates::idle_usd_per_h
   double step_time_s = 0, peak_memory_bytes = 0;
   std::pair<double, double> time_interval, cost_interval;
   std::string reason;  ///< of a runner-up and on the front: why it is not the choice
@@ -115,6 +117,9 @@ Scenario scenario_of(const PlanSpec& spec);
 
 /// @pre the candidate was simulated
 CandidateResultOfPlan result_of(const Planner& planner, std::size_t candidate, const Scenario& scenario);
+
+/// What is usual where a plan takes images to be there: PyTorch's loader, with files in the host's memory.
+InputSpec input_from_files();
 
 /// What the answer's choice rests on, and what its figures leave out. @pre sensitivity is there
 std::vector<Assumption> assumptions_of(const Planner& planner, const Scenario& scenario, std::size_t choice,

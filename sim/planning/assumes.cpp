@@ -29,15 +29,15 @@ std::string instead_of(const Figures& other, const Figures& figures) {
 
 Assumption input_of(const Planner& planner, const Scenario& scenario, std::size_t choice,
                     const PlanAnswer& answer) {
-  const YamlNode* given = planner.trials().spec().training.find("input");
-  if (given != nullptr && given->scalar != "synthetic")
-    return {"input", given->kind == YamlNode::Kind::scalar ? given->scalar : to_flow(*given), Grade::given,
-            "its loader's rate is in the interval of the time"};
-  const InputLibrary usual = load_input_library("pil", {"plan", 0, 0});
+  const std::optional<InputSpec>& given = planner.trials().spec().input;
+  if (given && !given->synthetic)
+    return {"input", given->label(), Grade::given,
+            given->rate_given ? "its loader's rate is given exactly"
+                              : "its loader's rate is in the interval of the time"};
   Scenario from_files = scenario;
-  from_files.core_images_per_s = usual.core_images_per_s;
-  return {"input", "synthetic: images are there when they are needed",
-          given == nullptr ? Grade::unstated : Grade::given,
+  from_files.input = input_from_files();
+  const InputLibrary& usual = from_files.input->library;
+  return {"input", "synthetic: images are there when they are needed", given ? Grade::given : Grade::unstated,
           fmt::format(
               "read by {} at {:g} images/s of a core: {}; {}", usual.name, usual.core_images_per_s,
               instead_of(planner.figures(choice, from_files), answer.choice->figures),
@@ -63,13 +63,15 @@ Assumption evaluation_of(const Planner& planner, const Scenario& scenario, std::
 Assumption epochs_of(const Planner& planner, std::size_t choice, const PlanAnswer& answer) {
   const EpochsNeeded& needed = *planner.estimates().epochs(planner.trials().space().candidates[choice].setup);
   const Figures& figures = answer.choice->figures;
+  const double start_up_s = planner.trials().spec().goal.start_up_s();
+  const double start_up_usd = answer.choice->idle_usd_per_h * start_up_s / 3600;
   return {"epochs",
           needed.least < needed.most
               ? fmt::format("{:.4g} ({:.4g} to {:.4g})", needed.epochs, needed.least, needed.most)
               : fmt::format("{:.4g}", needed.epochs),
           needed.least < needed.most ? Grade::measured : Grade::given,
-          fmt::format("one more is {} and {}", hours_text(figures.time_s / needed.epochs),
-                      usd_text(figures.cost_usd / needed.epochs))};
+          fmt::format("one more is {} and {}", hours_text((figures.time_s - start_up_s) / needed.epochs),
+                      usd_text((figures.cost_usd - start_up_usd) / needed.epochs))};
 }
 
 /// The last day of the table, by which one sees how old a price is.
@@ -80,35 +82,56 @@ std::string newest_day(const PriceTable& table) {
 }
 
 Assumption price_of(const Planner& planner, const PlanAnswer& answer, const Price& price) {
-  const std::string seen = price.region.empty()
-                               ? ""
-                               : fmt::format("listed {}, the newest of the table {}; ", price.origin(),
-                                             newest_day(planner.trials().spec().prices()));
-  return {"price of " + price.server, fmt::format("{:g} USD/h", price.usd_per_hour), price.grade,
-          seen + turning_points(answer, "price", price.server, "no factor up to 16 changes the choice")};
+  std::string value = fmt::format("{:g} USD/h", price.usd_per_hour);
+  if (!price.region.empty())
+    value += fmt::format(", {}{} (newest price of the table: {})",
+                         price.until.empty() ? "listed on a day not known" : "listed until ", price.until,
+                         newest_day(planner.trials().spec().prices()));
+  return {"price of " + price.server, value, price.grade,
+          turning_points(answer, "price", price.server, "no factor up to 16 changes the choice")};
 }
 
-Assumption device_of(const DeviceType& type, const PlanAnswer& answer) {
+Assumption electricity_of(const Planner& planner, std::size_t choice, const PlanAnswer& answer) {
+  const double usd_per_j = *planner.trials().spec().electricity_usd_per_j;
+  const double usd = answer.choice->figures.energy_j * planner.estimates().electricity_usd_per_j(choice);
+  return {"electricity", fmt::format("{:g} USD/kWh", usd_per_j * joules_a_kwh), Grade::given,
+          fmt::format("twice as dear, it costs {} more", usd_text(usd))};
+}
+
+Assumption device_of(const PlanSpec& spec, const DeviceType& type, const PlanAnswer& answer) {
   const bool exact = type.evidence_spread == 0;
+  const YamlNode* anchor = spec.training.find("anchor");
+  const bool anchored = anchor != nullptr && anchor->kind != YamlNode::Kind::null;
   return {"speed of " + type.name,
-          exact                     ? "exact"
+          anchored                  ? "as training.anchor measured it"
+          : exact                   ? "exact"
           : type.evidence_rows == 0 ? "no measured row: as others like it"
                                     : fmt::format("fitted to {} measured rows", type.evidence_rows),
-          exact                     ? Grade::given
+          exact || anchored         ? Grade::given
           : type.evidence_rows == 0 ? Grade::assumed
                                     : Grade::fitted,
           fmt::format("at 80 %: {} to {}", hours_text(answer.choice->time_interval.first),
                       hours_text(answer.choice->time_interval.second))};
 }
 
-Assumption network_of(const ServerSpec& server, const PlanAnswer& answer) {
+Assumption network_of(const PlanSpec& spec, const ServerSpec& server, const PlanAnswer& answer) {
   const Source* bandwidth = find_source(server.sources, "fabric.bandwidth");
   return {"network of " + server.host.server, server.fabric ? server.fabric->text() : "none",
-          bandwidth ? bandwidth->grade : Grade::given,
+          spec.own_servers.contains(server.host.server) ? Grade::given
+          : bandwidth                                   ? bandwidth->grade
+                                                        : Grade::unstated,
           turning_points(answer, "bandwidth", "", "no factor from 1/8 to 8 of all links changes the choice")};
 }
 
 }  // namespace
+
+InputSpec input_from_files() {
+  InputSpec input;
+  input.synthetic = false;
+  input.library = load_input_library("pil", {"plan", 0, 0});
+  input.cached = true;
+  return input;
+}
 
 std::vector<Assumption> assumptions_of(const Planner& planner, const Scenario& scenario, std::size_t choice,
                                        const PlanAnswer& answer) {
@@ -116,12 +139,16 @@ std::vector<Assumption> assumptions_of(const Planner& planner, const Scenario& s
                               evaluation_of(planner, scenario, choice, answer),
                               epochs_of(planner, choice, answer)};
   for (const Price& price : answer.choice->prices) all.push_back(price_of(planner, answer, price));
+  const PlanSpec& spec = planner.trials().spec();
+  const bool own = std::any_of(answer.choice->order.begin(), answer.choice->order.end(),
+                               [&](const auto& kind) { return spec.own_servers.contains(kind.first); });
+  if (own && spec.electricity_usd_per_j) all.push_back(electricity_of(planner, choice, answer));
   std::int64_t hosts = 0;
   for (const auto& [name, count] : answer.choice->order) hosts += count;
   for (const auto& [name, count] : answer.choice->order) {
     const ServerSpec& server = planner.trials().servers().at(name);
-    for (const auto& [type, devices] : server.devices) all.push_back(device_of(type, answer));
-    if (hosts > 1) all.push_back(network_of(server, answer));
+    for (const auto& [type, devices] : server.devices) all.push_back(device_of(spec, type, answer));
+    if (hosts > 1) all.push_back(network_of(spec, server, answer));
   }
   return all;
 }
@@ -129,7 +156,7 @@ std::vector<Assumption> assumptions_of(const Planner& planner, const Scenario& s
 std::vector<std::string> not_included_in(const PlanSpec& spec, const CandidateResultOfPlan& choice) {
   std::vector<std::string> all;
   const Figures& figures = choice.figures;
-  const double usd_an_hour = choice.usd_per_h;
+  const double usd_an_hour = choice.idle_usd_per_h;
   const auto costs = [&](double hours) { return usd_text(usd_an_hour * hours); };
   if (spec.goal.start_up_s() == 0)
     all.push_back(fmt::format("start-up (goal.start_up): each minute costs {}", costs(1.0 / 60)));

@@ -64,20 +64,20 @@ std::vector<std::int64_t> common_batches(const Order& order, Precision precision
   return common;
 }
 
-/// What an hour of a server costs: by the price table, else what its own description says.
+/// What an hour of a server costs: by the price table, else what its own description says. One that is written
+/// out in the plan is no rented one, whatever its base costs; it has one price in all regions.
 std::optional<Price> price_of(const PlanSpec& spec, const HostType& host, Market market,
                               const std::string& region) {
   if (std::optional<Price> price = spec.prices().find(host.server, market, region)) return price;
-  if (market != Market::on_demand || !region.empty()) return std::nullopt;
-  const bool written_out = spec.own_servers.contains(host.server);
+  if (market != Market::on_demand) return std::nullopt;
   Price price;
   price.server = host.server;
-  if (host.price_usd_per_h && (written_out || host.price_origin.empty())) {
+  if (host.price_usd_per_h && host.price_origin.empty()) {
     price.usd_per_hour = *host.price_usd_per_h;
-    price.source = host.price_origin.empty() ? "the server's description" : host.price_origin;
+    price.source = "the server's description";
     return price;
   }
-  if (!written_out || !spec.electricity_usd_per_j) return std::nullopt;
+  if (!spec.own_servers.contains(host.server) || !spec.electricity_usd_per_j) return std::nullopt;
   price.source = "one's own: its electricity";
   return price;
 }

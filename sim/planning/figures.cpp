@@ -24,6 +24,19 @@ std::string doubt_of_network(const Order& order, const ServerTable& servers) {
   return {};
 }
 
+/// Share of an order's power, with all devices at their peak, that machines written out in the plan draw.
+double own_share(const PlanSpec& spec, const Order& order, const ServerTable& servers) {
+  double own_w = 0, all_w = 0;
+  for (const auto& [name, count] : order) {
+    const ServerSpec& server = servers.at(name);
+    double of_one_w = server.host.host_power_w;
+    for (const auto& [type, devices] : server.devices) of_one_w += type.peak_power_w * devices;
+    all_w += of_one_w * static_cast<double>(count);
+    if (spec.own_servers.contains(name)) own_w += of_one_w * static_cast<double>(count);
+  }
+  return all_w > 0 ? own_w / all_w : 0;
+}
+
 /// Of machines of one's own: what the electricity of a region emits, whoever has a data centre there.
 const GridRegion* grid_of(const std::string& region) {
   const std::vector<GridRegion>& all = grid_regions();
@@ -60,11 +73,8 @@ void Estimates::add_setup(const Setup& setup) {
 void Estimates::add_candidate(const Candidate& candidate) {
   const Order& order = trials_.setup(candidate.setup).order;
   const std::string& first = order.front().first;
-  const bool own = std::all_of(order.begin(), order.end(), [&](const auto& kind) {
-    return trials_.servers().at(kind.first).host.price_origin.empty();
-  });
-  electricity_usd_per_j_.push_back(
-      own && candidate.region.empty() ? trials_.spec().electricity_usd_per_j.value_or(0) : 0);
+  electricity_usd_per_j_.push_back(trials_.spec().electricity_usd_per_j.value_or(0) *
+                                   own_share(trials_.spec(), order, trials_.servers()));
   grids_.push_back(trials_.spec().own_servers.contains(first)
                        ? grid_of(candidate.region)
                        : find_grid_region(first.substr(0, first.find('-')), candidate.region));
@@ -207,8 +217,8 @@ Figures Estimates::figures(std::size_t c, const Scenario& scenario, double step_
   Figures figures;
   figures.epochs = epochs_[candidate.setup] ? epochs_[candidate.setup]->epochs : infinite;
   const double steps = figures.epochs * goal.samples() / static_cast<double>(setup.global_batch);
-  if (scenario.core_images_per_s) {
-    const double waited_s = std::max(0.0, waited_for_s(setup, *scenario.core_images_per_s) - step_s);
+  if (scenario.input) {
+    const double waited_s = std::max(0.0, waited_for_s(setup, *scenario.input) - step_s);
     step_s += waited_s;
     energy_j += waited_s * idle_w_[candidate.setup];
   }
@@ -232,15 +242,20 @@ Figures Estimates::figures(std::size_t c, const Scenario& scenario, double step_
   return figures;
 }
 
+double Estimates::idle_usd_per_h(std::size_t c, const Scenario& scenario) const {
+  const double idle_w = idle_w_[trials_.space().candidates[c].setup];
+  return usd_per_h(c, scenario) + idle_w * seconds_an_hour * electricity_usd_per_j_[c];
+}
+
 /// No step is shorter than the slowest host makes its images ready.
-double Estimates::waited_for_s(const Setup& setup, double core_images_per_s) const {
-  constexpr double vcpus_of_a_core = 2;
+double Estimates::waited_for_s(const Setup& setup, const InputSpec& input) const {
   double longest_s = 0;
   for (const auto& [name, count] : setup.order) {
     const ServerSpec& server = trials_.servers().at(name);
     if (server.host.vcpus == 0) continue;
-    const auto images = static_cast<double>(setup.batch_per_device) * server.device_count();
-    longest_s = std::max(longest_s, images / (server.host.vcpus / vcpus_of_a_core * core_images_per_s));
+    const auto devices = static_cast<std::uint32_t>(server.device_count());
+    const double images = static_cast<double>(setup.batch_per_device) * devices;
+    longest_s = std::max(longest_s, images / input_rate(input, server.host, devices).images_per_s);
   }
   return longest_s;
 }

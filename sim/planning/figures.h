@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/costs/input_pipeline.h"
 #include "sim/planning/trials.h"
 #include "sim/run/faults.h"
 #include "topologies/regions.h"
@@ -37,9 +38,9 @@ struct Scenario {
   std::optional<double> value_below;
   PlanObjective value_of = PlanObjective::cost;
   double evaluation_s = 0;  ///< after each epoch, in addition to the goal's
-  /// Images/s that a core of each host makes ready, where steps wait for them; hosts that do not say their
-  /// `vcpus` have no limit.
-  std::optional<double> core_images_per_s = {};
+  /// The pipeline whose images steps wait for, instead of the plan's; hosts that do not say their `vcpus` have no
+  /// limit.
+  std::optional<InputSpec> input = {};
 };
 
 /// Whether a question can be asked of candidates with prices only.
@@ -65,6 +66,10 @@ class Estimates {
   std::vector<std::string> doubts(std::size_t candidate) const;
   bool doubtful(std::size_t candidate) const { return doubtful_[candidate]; }
   double usd_per_h(std::size_t candidate, const Scenario& scenario) const;  ///< infinite where not known
+  /// What an hour costs in which nothing computes: the price, and the electricity of machines of one's own.
+  double idle_usd_per_h(std::size_t candidate, const Scenario& scenario) const;
+  /// What machines of one's own pay for the order's energy; 0: they are rented.
+  double electricity_usd_per_j(std::size_t candidate) const { return electricity_usd_per_j_[candidate]; }
 
  private:
   void add_setup(const Setup& setup);
@@ -81,14 +86,14 @@ class Estimates {
     double wait_s = 0;
   };
   std::optional<Risk> risk_of(const Candidate& candidate, const Order& order) const;
-  double waited_for_s(const Setup& setup, double core_images_per_s) const;
+  double waited_for_s(const Setup& setup, const InputSpec& input) const;
   RunEstimate estimate(const Candidate& candidate, const Risk& risk, double work_s, double epochs) const;
   using Place = std::pair<std::string, std::string>;     ///< server and region
   std::map<Place, std::optional<SpotRisk>> spot_risks_;  ///< of the candidates on the spot market
   std::map<std::tuple<std::string, std::string, Market>, std::string> price_doubts_;  ///< "": none
   std::vector<std::optional<Risk>> risks_;     ///< by candidate: where machines may go and the rate is known
   std::vector<bool> doubtful_;                 ///< by candidate
-  std::vector<double> electricity_usd_per_j_;  ///< by candidate: of machines of one's own
+  std::vector<double> electricity_usd_per_j_;  ///< by candidate: of all its energy
   std::vector<const GridRegion*> grids_;       ///< by candidate: nullptr where not known
 };
 

@@ -198,11 +198,11 @@ Keys<PlanSpec> rental_keys() {
           .at(&Spec::objective_pos),
       mapping_key<Spec>("constraints", "none", "what the answer has to keep", constraint_keys(),
                         &Spec::constraints),
-      custom_key<Spec>("servers", "all with a price",
-                       forms::list(forms::either({forms::text("a name"),
-                                                  forms::entries(forms::anything(""), "{name, ...}")}),
-                                   "a list of names, patterns or {name, ...}", 1),
-                       "of the catalogue, or written out (`convoy show keys server`)", &read_servers)
+      custom_key<Spec>(
+          "servers", "all with a price",
+          forms::list(forms::either({forms::text("a name"), forms::section("named server", "{name, ...}")}),
+                      "a list of names, patterns or {name, ...}", 1),
+          "of the catalogue, or written out (`convoy show keys server`)", &read_servers)
           .at(&Spec::servers_pos),
       custom_key<Spec>("nodes", "1",
                        forms::either({counts_form("a list of counts", most_nodes), forms::parts("{max}")}),
@@ -228,9 +228,9 @@ Keys<PlanSpec> rental_keys() {
 /// Of an item of `scenarios` (read_scenarios).
 std::vector<KeyText> scenario_texts() {
   std::vector<KeyText> texts{
-      key_text("name", "", forms::text("a text"), "of the scenario; required"),
+      key_text("name", "", forms::text("a text"), "of the scenario"),
       key_text("set", "", forms::entries(forms::anything("value"), "{path: value, ...}"),
-               "what differs, by dotted paths; required")};
+               "what differs, by dotted paths")};
   for (KeyText& text : texts) text.required = true;
   return texts;
 }
@@ -299,16 +299,17 @@ YamlNode fixed_training(const YamlNode& training, const YamlMap& plan, std::vect
 }
 
 std::optional<double> samples_of(const YamlNode& training) {
-  const YamlNode* dataset = training.find("dataset");
-  if (!dataset) return std::nullopt;
-  YamlMap map(*dataset, "training.dataset");
-  return static_cast<double>(map.integer("samples", 1));
+  YamlMap map(training, "training");
+  if (!map.find("dataset")) return std::nullopt;
+  return static_cast<double>(map.map("dataset").integer("samples", 1));
 }
 
 /// `training:` and `plan:` are read together, since each may say the batch and the precision.
 void read_training_and_plan(YamlMap& tree, PlanSpec& spec) {
   YamlMap plan = tree.map("plan");
   spec.training = fixed_training(tree.node("training"), plan, spec.batches, spec.precisions);
+  if (const YamlNode* input = YamlMap(spec.training, "training").find("input"))
+    spec.input = read_input(*input, "training.input");
   spec.goal = Goal::read(tree.node("goal"), samples_of(spec.training));
   read_part(all_plan_keys(), std::move(plan), spec);
 }
@@ -366,6 +367,10 @@ std::vector<PlanVariant> read_scenarios(const YamlNode& tree, const std::string&
   for (YamlMap& map : plan.maps("scenarios")) {
     PlanVariant& scenario = scenarios.emplace_back();
     scenario.name = map.text("name");
+    scenario.pos = map.pos();
+    for (const PlanVariant& other : scenarios)
+      if (&other != &scenario && other.name == scenario.name)
+        map.fail("name", fmt::format("'{}' is another scenario's name", scenario.name));
     YamlNode other = rest;
     YamlMap set = map.map("set");
     for (const std::string& path : set.keys()) {
@@ -373,11 +378,17 @@ std::vector<PlanVariant> read_scenarios(const YamlNode& tree, const std::string&
       if (!path.starts_with("plan.") && !path.starts_with("goal.") && !path.starts_with("training.") &&
           path != "model")
         set.fail(path, "a scenario sets model, or parts of training, goal or plan");
+      if (path == "plan.scenarios" || path.starts_with("plan.scenarios."))
+        set.fail(path, "a scenario has no scenarios of its own");
       scenario.set.push_back(path + "=" + to_flow(value));
       set_path(other, path, value);
     }
     map.finish();
-    scenario.spec = std::make_shared<const PlanSpec>(read_tree(other, name, prices));
+    try {
+      scenario.spec = std::make_shared<const PlanSpec>(read_tree(other, name, prices));
+    } catch (const InputError& error) {
+      throw InputError(scenario.pos, fmt::format("plan.scenarios '{}': {}", scenario.name, error.what()));
+    }
   }
   return scenarios;
 }

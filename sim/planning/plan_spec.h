@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/base/precision.h"
+#include "sim/costs/input_pipeline.h"
 #include "sim/planning/goal.h"
 #include "sim/planning/plan_constraints.h"
 #include "sim/run/experiment.h"
@@ -32,6 +33,7 @@ struct PlanSpec;
 struct PlanVariant {
   std::string name;
   std::vector<std::string> set;  ///< "plan.constraints.deadline=12h"
+  SourcePos pos;
   std::shared_ptr<const PlanSpec> spec;
 };
 
@@ -41,6 +43,7 @@ struct PlanSpec {
 
   std::string name;
   YamlNode model, training;  ///< training without batch and precision
+  std::optional<InputSpec> input;  ///< of training, where it is given
   Goal goal;
   std::vector<std::string> doubts;  ///< why the goal may not hold for what is trained
   PlanObjective objective = PlanObjective::cost;

@@ -78,6 +78,7 @@ CandidateResultOfPlan candidate_of(const Json& object) {
     candidate.order.emplace_back(name, count.get<std::int64_t>());
   candidate.devices = object.at("devices").get<std::int64_t>();
   candidate.market = named(object.at("market"), {Market::on_demand, Market::spot});
+  candidate.own = object.value("own", false);
   if (const Json& region = object.at("region"); !region.is_null())
     candidate.region = region.get<std::string>();
   candidate.prices = prices_of(object.at("prices"), candidate.market);

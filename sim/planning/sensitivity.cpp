@@ -24,8 +24,8 @@ std::optional<double> turning_point(double reach, double precision,
   const double stride = reach > 1 ? 2 : 0.5;
   do {
     kept = lost;
-    lost *= stride;
-    if (reach > 1 ? kept >= reach : kept <= reach) return std::nullopt;
+    if (kept == reach) return std::nullopt;
+    lost = reach > 1 ? std::min(kept * stride, reach) : std::max(kept * stride, reach);
   } while (stays(lost));
   while (std::abs(lost / kept - 1) > precision) {
     const double middle = std::sqrt(kept * lost);
@@ -143,7 +143,7 @@ class Sensitivity {
 
   /// Evaluations, which cost a price and an idle machine, and no training.
   void evaluation() {
-    constexpr double least_s = 0.01, reach = 1e7;
+    constexpr double least_s = 0.01, a_day_s = 86'400, reach = a_day_s / least_s;
     const auto at = [&](double factor) {
       Scenario longer = scenario_;
       longer.evaluation_s = least_s * factor;
@@ -159,12 +159,13 @@ class Sensitivity {
 
   /// Images that come from files, where the plan takes them to be there.
   void input() {
-    const YamlNode* given = planner_.trials().spec().training.find("input");
-    if (given != nullptr && given->scalar != "synthetic") return;
+    const std::optional<InputSpec>& given = planner_.trials().spec().input;
+    if (given && !given->synthetic) return;
     constexpr double most_per_s = 1e5, reach = 1e-5;
     const auto at = [&](double factor) {
       Scenario slower = scenario_;
-      slower.core_images_per_s = most_per_s * factor;
+      slower.input = input_from_files();
+      slower.input->library.core_images_per_s = most_per_s * factor;
       return slower;
     };
     const std::optional<double> factor =

@@ -60,6 +60,7 @@ void write(JsonWriter& json, const CandidateResultOfPlan& candidate) {
   json.end_object();
   json.field("devices", candidate.devices);
   json.field("market", to_string(candidate.market));
+  if (candidate.own) json.field("own", true);
   json.key("region");
   candidate.region.empty() ? json.null() : json.value(std::string_view(candidate.region));
   json.field("precision", to_string(candidate.precision));
@@ -221,7 +222,9 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows) {
 
 std::vector<std::string> cells(const CandidateResultOfPlan& candidate) {
   return {text_of(candidate.order),
-          candidate.market == Market::spot ? "spot" : "on demand",
+          candidate.own                      ? "own"
+          : candidate.market == Market::spot ? "spot"
+                                             : "on demand",
           std::string(to_string(candidate.precision)),
           std::to_string(candidate.global_batch),
           candidate.label,
@@ -274,9 +277,11 @@ std::string hours_text(double seconds) {
 }
 
 std::string order_text(const CandidateResultOfPlan& candidate) {
-  std::string text = fmt::format("rent {} {} for {}", text_of(candidate.order),
-                                 candidate.market == Market::spot ? "on the spot market" : "on demand",
-                                 hours_text(candidate.figures.time_s));
+  std::string text = candidate.own
+                         ? fmt::format("use {}", text_of(candidate.order))
+                         : fmt::format("rent {} {}", text_of(candidate.order),
+                                       candidate.market == Market::spot ? "on the spot market" : "on demand");
+  text += fmt::format(" for {}", hours_text(candidate.figures.time_s));
   if (!candidate.region.empty()) text += fmt::format(" in {}", candidate.region);
   if (std::isfinite(candidate.figures.cost_usd))
     text += fmt::format(": {} ({} to {} at 80 %)", usd_text(candidate.figures.cost_usd),

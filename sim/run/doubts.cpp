@@ -12,6 +12,7 @@
 #include "sim/base/yaml_map.h"
 #include "sim/costs/residuals.h"
 #include "sim/costs/software_evidence.h"
+#include "sim/plan/images_met.h"
 #include "sim/results/text.h"
 #include "sim/run/simulate.h"
 
@@ -20,6 +21,11 @@ namespace {
 
 double unseen_spread(const PreparedRun& run, const DeviceType& type) {
   return unseen_kernels_spread(type, run.graph->options.precision, run.cost.software().costs);
+}
+
+/// Standard deviation of log(time) that a kind of device's own parameters leave.
+double parameter_spread(const PreparedRun& run, const DeviceType& type) {
+  return std::hypot(type.evidence_spread, unseen_spread(run, type));
 }
 
 /// The spread that typical factors of the framework leave (software_spread), on GPUs to which figures were
@@ -57,17 +63,15 @@ struct ComputeSpreads {
   double all() const { return std::hypot(std::hypot(parameters, software), hosts, steps); }
 };
 
-ComputeSpreads compute_spreads(const PreparedRun& run, double images) {
+ComputeSpreads compute_spreads(const PreparedRun& run, double of_device) {
   ComputeSpreads spreads;
   for (const DeviceType& type : run.machine.device_types)
-    spreads.parameters =
-        std::max(spreads.parameters, std::hypot(type.evidence_spread, unseen_spread(run, type)));
+    spreads.parameters = std::max(spreads.parameters, parameter_spread(run, type));
   if (spreads.parameters == 0) return {};
   if (run.cost.is_anchored()) return {0, 0, 0, anchored_spread};
   spreads.software = spread_of_software(run);
   std::vector<Work> works;
   for (const Operation& operation : run.graph->operations) works.push_back(operation.work);
-  const double of_device = images / std::max<double>(1, static_cast<double>(run.machine.devices.size()));
   spreads.hosts = spread_of_hosts(run, of_device);
   spreads.steps = residual_spread(residual_kind(works, of_device, run.graph->options.precision));
   return spreads;
@@ -82,14 +86,24 @@ const HostType& first_host(const PreparedRun& run) {
   return run.machine.host_types[run.machine.hosts.front().type];
 }
 
+/// The server of the first host that issues operations and does not say how fast.
+const HostType& first_untold_host(const PreparedRun& run) {
+  for (const Host& host : run.machine.hosts)
+    if (const HostType& type = run.machine.host_types[host.type];
+        host.device_count > 0 && type.issue_factor <= 0)
+      return type;
+  return first_host(run);
+}
+
 /// "fitted to 586 published rows of v100-sxm2-16gb", the least known of a cluster's kinds.
 Source source_of_kernels(const PreparedRun& run, double spread) {
   if (run.cost.is_anchored())
     return {Grade::given, spread, "training.anchor: two measurements of one set-up differ by as much"};
   const std::vector<DeviceType>& types = run.machine.device_types;
-  const DeviceType& type = *std::max_element(
-      types.begin(), types.end(),
-      [](const DeviceType& a, const DeviceType& b) { return a.evidence_spread < b.evidence_spread; });
+  const DeviceType& type =
+      *std::max_element(types.begin(), types.end(), [&](const DeviceType& a, const DeviceType& b) {
+        return parameter_spread(run, a) < parameter_spread(run, b);
+      });
   const TrainingOptions& options = run.graph->options;
   std::string text =
       type.evidence_rows == 0
@@ -108,13 +122,13 @@ Source source_of_kernels(const PreparedRun& run, double spread) {
 
 /// Images/s of the first device alone.
 std::string value_of_kernels(const PreparedRun& run) {
-  const double images = run.plan.images / static_cast<double>(run.machine.devices.size());
+  const double images = images_of_device(run);
   const double step_s = step_time_s(*run.graph, images, run.cost, run.machine, run.machine.devices.front());
   return fmt::format("{} images/s of one device", number_text(step_s > 0 ? images / step_s : 0));
 }
 
 void add_computing(const PreparedRun& run, std::vector<Doubt>& doubts) {
-  const ComputeSpreads spreads = compute_spreads(run, run.plan.images);
+  const ComputeSpreads spreads = compute_spreads(run, images_of_device(run));
   const double of_kernels = std::hypot(spreads.parameters, spreads.software, spreads.steps);
   if (of_kernels > 0)
     doubts.push_back({Doubt::Moves::computing, "training.anchor", value_of_kernels(run),
@@ -122,7 +136,8 @@ void add_computing(const PreparedRun& run, std::vector<Doubt>& doubts) {
   if (spreads.hosts > 0)
     doubts.push_back(
         {Doubt::Moves::issuing,
-         fmt::format("cluster.servers.{}.host.issue_factor", step_of_path(first_host(run).server)), "1",
+         fmt::format("cluster.servers.{}.host.issue_factor", step_of_path(first_untold_host(run).server)),
+         "1",
          Source{Grade::unstated, host_spread(),
                 "nobody says how fast its host issues operations: as the typical host"}});
 }
@@ -177,8 +192,15 @@ double loader_spread() {
   return spread;
 }
 
-StepSpreads step_spreads(const PreparedRun& run, double images) {
-  StepSpreads spreads{compute_spreads(run, images).all(), 0, 0};
+double images_of_device(const PreparedRun& run) {
+  const auto devices = static_cast<std::uint32_t>(run.machine.devices.size());
+  const std::vector<double> met = images_met(run.plan, devices);
+  const double most = met.empty() ? 0 : *std::max_element(met.begin(), met.end());
+  return most > 0 ? most : run.plan.images / std::max(1U, devices);
+}
+
+StepSpreads step_spreads(const PreparedRun& run, double of_device) {
+  StepSpreads spreads{compute_spreads(run, of_device).all(), 0, 0};
   if (const std::optional<CommKind> kind = comm_kind(run.machine))
     spreads.comm = comm_spread(*kind), spreads.devices = devices_spread();
   return spreads;

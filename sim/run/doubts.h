@@ -31,6 +31,7 @@ struct Doubt {
   Source source;      ///< its spread is that of the number, or of the part of the step that it stands for
   /// Of `loader` and `written`: the same run with the number less and more by quantile_80 spreads.
   std::shared_ptr<const PreparedRun> less = nullptr, more = nullptr;
+  std::string library = {};  ///< of `loader`: what makes images ready
 };
 
 /// Standard deviation of log(time) of predictions that are scaled to a measurement of the same device and
@@ -46,8 +47,8 @@ struct StepSpreads {
   double devices = 0;  ///< of a step of several devices, in addition to these
   bool all_exact() const { return compute == 0 && comm == 0 && devices == 0; }
 };
-/// @param images per step, of all devices
-StepSpreads step_spreads(const PreparedRun& run, double images);
+/// @param of_device images that one device works on in a step
+StepSpreads step_spreads(const PreparedRun& run, double of_device);
 
 /// All doubts about a run, in the order of Moves: those that step_spreads() puts together, and those that are
 /// simulated (PreparedRun::doubts).
@@ -61,6 +62,9 @@ StepRange step_range_s(const PreparedRun& run, const Doubt& doubt);
 
 /// The parts of a run's devices and software that rest on no published figure, one sentence each.
 std::vector<std::string> warnings_of(const PreparedRun& run);
+
+/// Images that a device works on in a step: of the device that works on most.
+double images_of_device(const PreparedRun& run);
 
 /// Standard deviation of log(bandwidth) between hosts where a catalogue takes it from something like it and
 /// says no spread: four of five are taken to be within a factor of two.

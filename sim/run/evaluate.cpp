@@ -240,7 +240,7 @@ double simulated_change(const std::vector<StepRange>& ranges, double step_s, dou
 std::optional<IntervalResult> interval_of(const PreparedRun& run, const RunResult& result,
                                           const EndpointUsage& critical,
                                           const std::vector<StepRange>& ranges) {
-  const StepSpreads spreads = step_spreads(run, run.plan.images);
+  const StepSpreads spreads = step_spreads(run, images_of_device(run));
   if ((spreads.all_exact() && ranges.empty()) || result.step_time_s <= 0) return std::nullopt;
   const double share = std::min(1.0, result.compute_s / result.step_time_s);
   const auto change = [&](double sign) {

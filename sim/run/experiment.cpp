@@ -281,9 +281,11 @@ std::vector<WrittenSpread> read_spreads(const YamlNode& node, const YamlNode& tr
     const YamlNode* value = find_path(tree, path);
     const auto number = number_and_unit(value);
     if (!number)
-      map.fail(path, value == nullptr
-                         ? "this experiment has no such key, as cluster.fabric.bandwidth may be one"
-                         : fmt::format("expected a number at that path, found {}", describe(*value)));
+      map.fail(path,
+               value == nullptr
+                   ? "the file writes no number at this path; only numbers that the file or --set writes can "
+                     "have a spread"
+                   : fmt::format("expected a number at that path, found {}", describe(*value)));
     WrittenSpread& written = spreads.emplace_back(
         WrittenSpread{path, value->scalar, std::log1p(share), map.pos(path), nullptr, nullptr});
     const auto moved = [&](double factor) {

@@ -120,11 +120,13 @@ std::optional<Doubt> doubt_of_bandwidth(const ClusterSpec& cluster) {
 std::optional<Doubt> doubt_of_loader(const InputSpec& input) {
   if (input.synthetic || input.rate_given) return std::nullopt;
   const Source* source = find_source(input.library.sources, "core_images_per_s");
-  return Doubt{Doubt::Moves::loader, "training.input.core_images_per_s",
-               fmt::format("{:.4g} images/s of a core", input.library.core_images_per_s),
-               Source{source ? source->grade : Grade::assumed, loader_spread(),
-                      fmt::format("'{}', measured on another host{}", input.library.name,
-                                  source ? ": " + source->text : "")}};
+  Doubt doubt{Doubt::Moves::loader, "training.input.core_images_per_s",
+              fmt::format("{:.4g} images/s of a core", input.library.core_images_per_s),
+              Source{source ? source->grade : Grade::assumed, loader_spread(),
+                     fmt::format("'{}', measured on another host{}", input.library.name,
+                                 source ? ": " + source->text : "")}};
+  doubt.library = input.library.name;
+  return doubt;
 }
 
 /// The cost in software of the strategy's messages on this cluster.

@@ -90,8 +90,10 @@ double spread_of(const std::pair<double, double>& interval) {
   return interval.first > 0 ? std::log(interval.second / interval.first) / (2 * quantile_80) : 0;
 }
 
+/// Cost, energy and carbon err as the time does; time x cost as its square.
 UncertainValue uncertain(PlanObjective objective, const CandidateResultOfPlan& candidate) {
-  return {value_of(objective, candidate.figures), spread_of(candidate.time_interval)};
+  const double power = objective == PlanObjective::front ? 2 : 1;
+  return {value_of(objective, candidate.figures), power * spread_of(candidate.time_interval)};
 }
 
 /// Runners-up err for themselves: they are of other kinds of servers.
@@ -154,6 +156,9 @@ std::string run_text(const DoctorRun& run, std::map<std::string, std::string>& t
 
 double chance_of_flip(const UncertainValue& choice, const std::vector<UncertainValue>& rivals) {
   // P(no rival is below) is the mean, over the choice's error, of the product of the rivals' chances to be above.
+  if (choice.value <= 0) return 0;  // nothing is less
+  for (const UncertainValue& rival : rivals)
+    if (rival.value <= 0) return 1;
   constexpr int steps = 20'000;
   constexpr double reach = 8;
   double stays = 0, all = 0;
@@ -250,7 +255,9 @@ Diagnosis diagnose_plan(const PlanSpec& spec, std::size_t jobs, const DoctorProg
   PlanOptions options;
   options.jobs = jobs;
   options.progress = [&](const std::string&, std::size_t done, std::size_t all) { progress(done, all); };
-  const PlanAnswer answer = make_plan(spec, options);
+  PlanSpec alone = spec;
+  alone.scenarios.clear();  // their choices are not asked for
+  const PlanAnswer answer = make_plan(alone, options);
   if (!answer.choice) return diagnosis;
   Preparer preparer;
   DoctorRun run = diagnose_run(preparer.prepare(point_of(spec, setup_of(*answer.choice)), nullptr));
@@ -258,6 +265,14 @@ Diagnosis diagnose_plan(const PlanSpec& spec, std::size_t jobs, const DoctorProg
   diagnosis.runs.push_back(std::move(run));
   diagnosis.flip = flip_of(answer);
   return diagnosis;
+}
+
+Diagnosis diagnose_file(const Experiment& experiment, const std::string& prices, std::size_t jobs,
+                        const DoctorProgress& progress) {
+  if (experiment.plan()) return diagnose_plan(read_plan(experiment, prices), jobs, progress);
+  if (!prices.empty())
+    throw InputError(experiment.tree().pos, "a price table is for a plan only, and this is an experiment");
+  return diagnose(experiment, jobs, progress);
 }
 
 void write_doctor(const Diagnosis& diagnosis, std::ostream& out) {

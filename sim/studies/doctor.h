@@ -64,6 +64,11 @@ Diagnosis diagnose(const Experiment& experiment, std::size_t jobs, const DoctorP
 /// What a plan's choice hangs on.
 Diagnosis diagnose_plan(const PlanSpec& spec, std::size_t jobs, const DoctorProgress& progress);
 
+/// Of an experiment, or of a plan with a price table of the user's; "": the program's own.
+/// @throws InputError: a price table for what is no plan
+Diagnosis diagnose_file(const Experiment& experiment, const std::string& prices, std::size_t jobs,
+                        const DoctorProgress& progress);
+
 /// A run's inputs, its shares adding up to 1 unless nothing is open.
 DoctorRun diagnose_run(const PreparedRun& run);
 

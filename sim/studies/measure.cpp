@@ -4,6 +4,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cmath>
+#include <set>
+
 #include "models/model.h"
 #include "sim/costs/cost_model.h"
 
@@ -16,11 +20,48 @@ bool is_torch(Framework framework) {
 
 /// Images of a step on one device, whole.
 std::int64_t images_of_one(const PreparedRun& run) {
-  const double images = run.plan.images / static_cast<double>(run.machine.devices.size());
-  return std::max<std::int64_t>(1, static_cast<std::int64_t>(images));
+  return std::max<std::int64_t>(1, std::llround(images_of_device(run)));
+}
+
+/// Whether torchvision.models.get_model makes the network that the zoo has by this name.
+bool in_torchvision(const std::string& name) {
+  static const std::set<std::string> elsewhere{"cifar_two_conv",
+                                               "dcgan_discriminator",
+                                               "dcgan_generator",
+                                               "inception_v4",
+                                               "lenet5",
+                                               "ssd300_vgg16",
+                                               "unet",
+                                               "vgg16_cifar10",
+                                               "regnet_x_12gf",
+                                               "regnet_x_200mf",
+                                               "regnet_x_600mf",
+                                               "regnet_x_6_4gf",
+                                               "regnet_y_12gf"};
+  const std::vector<std::string> zoo = zoo_names();
+  return std::binary_search(zoo.begin(), zoo.end(), name) && !elsewhere.contains(name);
+}
+
+/// Whether torch_loop() can measure a run's network on its first device.
+bool can_paste(const PreparedRun& run) {
+  const DeviceType& type = run.machine.device_types[run.machine.devices.front().type];
+  return is_torch(run.graph->options.framework) && !type.cpu && in_torchvision(run.graph->model.name);
+}
+
+std::string torch_optimizer(Optimizer optimizer) {
+  switch (optimizer) {
+    case Optimizer::sgd:
+      return "SGD(net.parameters(), lr=0.01)";
+    case Optimizer::momentum:
+      return "SGD(net.parameters(), lr=0.01, momentum=0.9)";
+    case Optimizer::adam:
+      return "Adam(net.parameters())";
+  }
+  return {};
 }
 
 /// A loop of training steps in PyTorch; `result` prints what is wanted of `seconds`, the time of a step.
+/// @pre can_paste(run)
 std::string torch_loop(const PreparedRun& run, std::int64_t batch, const std::string& result) {
   const TrainingOptions& options = run.graph->options;
   const bool half = options.precision == Precision::fp16 || options.precision == Precision::bf16;
@@ -29,12 +70,14 @@ std::string torch_loop(const PreparedRun& run, std::int64_t batch, const std::st
       "python3 - <<'END'\n"
       "import time, torch, torchvision\n"
       "torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = {}\n"
-      "net = torchvision.models.get_model('{}').cuda().to(memory_format=torch.{}_format)\n"
-      "opt = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)\n"
+      "net = torchvision.models.get_model('{}').cuda().to(memory_format=torch.{})\n"
+      "opt = torch.optim.{}\n"
+      "{}"
       "x, y = torch.randn({}, {}, device='cuda'), torch.randint(10, ({},), device='cuda')\n"
       "def step():\n"
-      "    with torch.autocast('cuda', torch.{}, enabled={}): loss = "
-      "torch.nn.functional.cross_entropy(net(x), y)\n"
+      "    with torch.autocast('cuda', torch.{}, enabled={}):\n"
+      "        out = net(x); out = getattr(out, 'logits', out)\n"
+      "        loss = torch.nn.functional.cross_entropy(out, y)\n"
       "    opt.zero_grad(); loss.backward(); opt.step()\n"
       "for i in range(70):\n"
       "    if i == 20: torch.cuda.synchronize(); start = time.time()\n"
@@ -43,7 +86,9 @@ std::string torch_loop(const PreparedRun& run, std::int64_t batch, const std::st
       "{}\n"
       "END",
       options.precision == Precision::tf32 ? "True" : "False", run.graph->model.name,
-      options.layout == Layout::nhwc ? "channels_last" : "contiguous", batch,
+      options.layout == Layout::nhwc ? "channels_last" : "contiguous_format",
+      torch_optimizer(options.optimizer),
+      options.execution == ExecutionMode::compiled ? "net = torch.compile(net)\n" : "", batch,
       fmt::join(run.graph->model.input, ", "), batch, dtype, half ? "True" : "False", result);
 }
 
@@ -51,7 +96,7 @@ std::string measure_step(const PreparedRun& run) {
   if (run.cost.is_anchored()) return "measure the step of the anchor again, on the machine that will be used";
   const std::int64_t batch = images_of_one(run);
   const TrainingOptions& options = run.graph->options;
-  if (is_torch(options.framework))
+  if (can_paste(run))
     return torch_loop(
         run, batch,
         fmt::format("print('anchor: {{images_per_s: %.1f, batch: {}}}' % ({} / seconds))", batch, batch));
@@ -64,7 +109,7 @@ std::string measure_step(const PreparedRun& run) {
 
 std::string measure_issue(const PreparedRun& run) {
   const double step_s = step_time_s(*run.graph, 1, run.cost, run.machine, run.machine.devices.front());
-  if (is_torch(run.graph->options.framework))
+  if (can_paste(run))
     return "steps of one image wait for the host:\n" +
            torch_loop(run, 1,
                       fmt::format("print('host: {{issue_factor: %.2f}}' % (seconds / {:.6g}))", step_s));
@@ -97,10 +142,11 @@ std::string measure_written(const std::string& path) {
   return fmt::format("measure {} and write it with the spread that is left", path);
 }
 
-std::string measure_loader(const PreparedRun& run) {
-  if (!is_torch(run.graph->options.framework))
+std::string measure_loader(const std::string& library) {
+  if (library != "pil" && library != "pillow_simd")
     return "read images with the loader alone, no training: images/s by the cores that it keeps busy";
-  return "python3 - <<'END'\n"
+  return "DATA is a folder of images by class:\n"
+         "python3 - <<'END'\n"
          "import time, torch, torchvision as tv, torchvision.transforms as T\n"
          "change = T.Compose([T.RandomResizedCrop(224), T.RandomHorizontalFlip(), T.ToTensor()])\n"
          "files = tv.datasets.ImageFolder('DATA', change); workers = 2\n"
@@ -135,7 +181,7 @@ std::string measurement_of(const PreparedRun& run, const Doubt& doubt) {
     case Doubt::Moves::network:
       return measure_written("fabric.bandwidth");
     case Doubt::Moves::loader:
-      return measure_loader(run);
+      return measure_loader(doubt.library);
     case Doubt::Moves::written:
       return measure_written(doubt.key);
   }

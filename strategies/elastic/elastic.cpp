@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "sim/base/key_parts.h"
+#include "sim/plan/images_met.h"
 #include "sim/plan/process_memory.h"
 #include "strategies/data_parallel/all_reduce.h"
 #include "strategies/elastic/elastic_shares.h"
@@ -44,18 +45,10 @@ std::vector<std::int64_t> images_dealt(const DealtBatch& dealt) {
   return images;
 }
 
-/// Images that pass through each device in a step: most that any of its operations works on.
-std::vector<std::int64_t> images_met(const Plan& plan, std::uint32_t devices) {
-  std::vector<std::int64_t> images(devices, 0);
-  for (const Role& role : plan.roles) {
-    std::map<OpId, double> of_op;  // over micro-batches
-    for (const Task& task : role.program)
-      for (const PlanOp& op : task.ops)
-        if (op.operation != PlanOp::of_plan) of_op[op.operation] += op.images;
-    double most = 0;
-    for (const auto& [operation, count] : of_op) most = std::max(most, count);
-    for (const EndpointId device : role.members) images.at(device) = std::llround(most);
-  }
+/// images_met, whole.
+std::vector<std::int64_t> whole_images_met(const Plan& plan, std::uint32_t devices) {
+  std::vector<std::int64_t> images;
+  for (const double met : images_met(plan, devices)) images.push_back(std::llround(met));
   return images;
 }
 
@@ -123,7 +116,7 @@ class Elastic : public Strategy {
     const Machine machine = first_devices(input.machine, devices);
     ReportedPlan planned = (*options_.inner.*how)({input.graph, machine, input.cost, batch});
     planned.report.images_by_device =
-        batch.dealt ? images_dealt(*batch.dealt) : images_met(planned.plan, devices);
+        batch.dealt ? images_dealt(*batch.dealt) : whole_images_met(planned.plan, devices);
     return planned;
   }
 

@@ -165,7 +165,7 @@ TEST_CASE("plan: evaluations and input at which another choice is the best, by p
   const auto with_input = [&](double rate) {
     return answer_with("{epochs: 30}",
                        fmt::format("{{{}, input: {{kind: jpeg, library: pil, core_images_per_s: {}, "
-                                   "workers_per_device: 10000, cached: true}}}}",
+                                   "cached: true}}}}",
                                    samples, rate),
                        true)
         .choice->order;
@@ -191,8 +191,9 @@ TEST_CASE("plan: it says what it assumes, with a grade, and what it leaves out")
   CHECK(assumed("evaluation").grade == Grade::unstated);
   CHECK(assumed("epochs").grade == Grade::given);
   CHECK(assumed("speed of v100-sxm2-16gb").grade == Grade::fitted);
-  CHECK(assumed("price of aws-p3.8xlarge").would_change.find(answer.choice->prices[0].until) !=
+  CHECK(assumed("price of aws-p3.8xlarge").value.find("listed until " + answer.choice->prices[0].until) !=
         std::string::npos);
+  CHECK(assumed("price of aws-p3.8xlarge").would_change.find("listed") == std::string::npos);
   for (const Assumption& each : answer.assumes) CHECK_FALSE(each.would_change.empty());
   // A minute after each of 30 epochs: half an hour of eight machines' time.
   const PlanAnswer evaluated =
@@ -205,4 +206,148 @@ TEST_CASE("plan: it says what it assumes, with a grade, and what it leaves out")
                                          usd_text(evaluated.choice->figures.cost_usd))) != std::string::npos);
   CHECK(answer.not_included.size() >= 6);
   CHECK(table(answer).find("\nassumes\n") != std::string::npos);
+}
+
+TEST_CASE("plan: machines of one's own have one price in all regions, and electricity on top of it") {
+  const std::string own = "{name: lab-x, base: workstation-2-rtx-3090, price: 0USD/h}";
+  const auto with = [&](const std::string& more) {
+    return answer_of(plans::spec_of("{epochs: 3}", "{servers: [" + own +
+                                                       ", aws-p3.2xlarge], batch_per_device: [64], "
+                                                       "electricity: 0.3USD/kWh" +
+                                                       more + "}"),
+                     false);
+  };
+  const PlanAnswer somewhere = with(""), there = with(", region: [us-east-1]");
+  REQUIRE(there.choice);
+  CHECK(there.choice->order == Order{{"lab-x", 1}});
+  CHECK(there.choice->figures.cost_usd == approx(0.3 * there.choice->figures.energy_j / 3.6e6));
+  CHECK(there.choice->figures.cost_usd == approx(somewhere.choice->figures.cost_usd));
+  CHECK(order_text(*there.choice).starts_with("use 1 lab-x for "));
+  CHECK(order_text(there.runners_up.front()).starts_with("rent 1 aws-p3.2xlarge on demand for "));
+}
+
+TEST_CASE("plan: a rented base's price is not that of a machine of one's own") {
+  const auto cost = [](const std::string& servers, const std::string& more) {
+    return answer_of(plans::spec_of("{epochs: 3}",
+                                    "{servers: [" + servers + "], batch_per_device: [64]" + more + "}"),
+                     false)
+        .choice;
+  };
+  const auto own = cost("{name: mine, base: aws-p3.2xlarge}", ", electricity: 0.3USD/kWh");
+  CHECK(own->figures.cost_usd == approx(0.3 * own->figures.energy_j / 3.6e6));
+  CHECK_THROWS_AS(cost("{name: mine, base: aws-p3.2xlarge}", ""), InputError);
+  // Of two kinds side by side each pays its own: between what either part pays alone and both.
+  const PlanAnswer mixed = answer_of(
+      plans::spec_of(
+          "{epochs: 3}",
+          "{servers: [{name: aws-mine, base: aws-p3.2xlarge}, aws-p3.2xlarge], nodes: [1], mixtures: "
+          "true, batch_per_device: [64], electricity: 3USD/kWh, objective: time}"),
+      true);
+  std::vector<CandidateResultOfPlan> all = mixed.runners_up;
+  all.push_back(*mixed.choice);
+  const auto both =
+      std::find_if(all.begin(), all.end(), [](const auto& each) { return each.order.size() == 2; });
+  REQUIRE(both != all.end());
+  CHECK(both->usd_per_h > 0);
+  CHECK(both->figures.cost_usd ==
+        approx(both->usd_per_h * both->figures.time_s / 3600 + 3 * both->figures.energy_j / 3.6e6 / 2));
+}
+
+TEST_CASE("plan: with input from files, it tells the figures of the plan that has them") {
+  const std::string plan = "{servers: [aws-p4d.24xlarge], nodes: [1], batch_per_device: [256]}";
+  const std::string samples = "dataset: {samples: 1281167}";
+  const PlanAnswer answer =
+      answer_of(plans::spec_of("{epochs: 90}", plan, "{" + samples + ", input: null}", "alexnet"), false);
+  const PlanAnswer with = answer_of(
+      plans::spec_of("{epochs: 90}", plan,
+                     "{" + samples + ", input: {kind: jpeg, library: pil, cached: true}}", "alexnet"),
+      false);
+  const auto said = [](const PlanAnswer& of) {
+    return *std::find_if(of.assumes.begin(), of.assumes.end(),
+                         [](const Assumption& each) { return each.what == "input"; });
+  };
+  CHECK(said(answer).grade == Grade::unstated);
+  CHECK(with.choice->figures.time_s > 1.2 * answer.choice->figures.time_s);
+  CHECK(said(answer).would_change.find(
+            fmt::format("{} and {} instead of", hours_text(with.choice->figures.time_s),
+                        usd_text(with.choice->figures.cost_usd))) != std::string::npos);
+  CHECK(said(with).value == "jpeg by pil");
+  const auto synthetic = plans::spec_of("{epochs: 3}", plan, "{" + samples + ", input: {kind: synthetic}}");
+  CHECK(said(answer_of(synthetic, false)).value.starts_with("synthetic"));
+  const auto exactly = plans::spec_of(
+      "{epochs: 3}", plan,
+      "{" + samples + ", input: {kind: jpeg, library: pil, core_images_per_s: 90, cached: true}}");
+  CHECK(said(answer_of(exactly, false)).would_change == "its loader's rate is given exactly");
+}
+
+TEST_CASE("plan: what an epoch, an idle hour and electricity cost is that of plans with more of them") {
+  const auto with = [](const std::string& goal, double usd_per_kwh) {
+    return answer_of(
+        plans::spec_of(
+            goal, fmt::format("{{servers: [{}], nodes: [2], batch_per_device: [64], electricity: {}USD/kWh}}",
+                              box, usd_per_kwh)),
+        false);
+  };
+  const auto said = [](const PlanAnswer& of, const std::string& what) {
+    const auto found = std::find_if(of.assumes.begin(), of.assumes.end(),
+                                    [&](const Assumption& each) { return each.what == what; });
+    REQUIRE_MESSAGE(found != of.assumes.end(), what);
+    return *found;
+  };
+  const PlanAnswer answer = with("{epochs: 30, start_up: 2h}", 30),
+                   longer = with("{epochs: 31, start_up: 2h}", 30),
+                   later = with("{epochs: 30, start_up: 3h}", 30),
+                   dearer = with("{epochs: 30, start_up: 2h}", 60);
+  const Figures &figures = answer.choice->figures, &one_more = longer.choice->figures;
+  CHECK(said(answer, "epochs").would_change == fmt::format("one more is {} and {}",
+                                                           hours_text(one_more.time_s - figures.time_s),
+                                                           usd_text(one_more.cost_usd - figures.cost_usd)));
+  const std::string hour = usd_text(later.choice->figures.cost_usd - figures.cost_usd);
+  CHECK(std::find(answer.not_included.begin(), answer.not_included.end(),
+                  "staging the data set onto the machines: each hour costs " + hour) !=
+        answer.not_included.end());
+  CHECK(said(answer, "electricity").value == "30 USD/kWh");
+  CHECK(said(answer, "electricity")
+            .would_change.find(usd_text(dearer.choice->figures.cost_usd - figures.cost_usd)) !=
+        std::string::npos);
+  CHECK(said(answer, "network of our-box").grade == Grade::given);
+}
+
+TEST_CASE("plan: speeds that an anchor gives and networks without a source are told as such") {
+  const PlanAnswer answer = answer_of(
+      plans::spec_of("{epochs: 3}", "{servers: [aws-p3.2xlarge], nodes: [1], batch_per_device: [64]}",
+                     "{dataset: {samples: 100000}, anchor: {images_per_s: 5000, batch: 64}}"),
+      false);
+  const auto speed = std::find_if(answer.assumes.begin(), answer.assumes.end(),
+                                  [](const Assumption& each) { return each.what.starts_with("speed of"); });
+  CHECK(speed->grade == Grade::given);
+  CHECK(speed->value == "as training.anchor measured it");
+}
+
+TEST_CASE("plan: scenarios that are wrong are told by their name, before anything is simulated") {
+  const auto error = [](const std::string& scenarios) {
+    return plans::error_of("{epochs: 3}", "{servers: [aws-p3.2xlarge], scenarios: [" + scenarios + "]}");
+  };
+  CHECK(error("{name: a, set: {plan.scenarios: []}}").find("a scenario has no scenarios of its own") !=
+        std::string::npos);
+  CHECK(error("{name: a, set: {goal.epochs: 4}}, {name: a, set: {goal.epochs: 5}}")
+            .find("'a' is another scenario's name") != std::string::npos);
+  CHECK(error("{name: tiny, set: {goal.epochs: many}}").starts_with(":5:47: plan.scenarios 'tiny': "));
+  const PlanSpec late = plans::spec_of(
+      "{epochs: 3}",
+      "{servers: [aws-p3.2xlarge], scenarios: [{name: none, set: {plan.servers: [dgx1-v100]}}]}");
+  PlanOptions options;
+  options.jobs = 1;
+  bool simulated = false;
+  options.progress = [&](const std::string& what, std::size_t, std::size_t) {
+    simulated = simulated || what != "measuring servers";
+  };
+  std::string said;
+  try {
+    make_plan(late, options);
+  } catch (const InputError& wrong) {
+    said = wrong.what();
+  }
+  CHECK(said.find("plan.scenarios 'none': ") != std::string::npos);
+  CHECK_FALSE(simulated);
 }

@@ -270,6 +270,7 @@ class Others(InFolder):
     def test_doctor(self):
         experiment = json.loads(json.dumps(EXPERIMENT))
         experiment["cluster"]["servers"]["box"]["devices"][0]["device"] = "v100-sxm2-16gb"
+        experiment["model"] = "resnet18"
         experiment["training"]["input"] = {"kind": "jpeg", "library": "pil"}
         experiment["cluster"]["servers"]["box"]["vcpus"] = 8
         experiment["spread"] = {"cluster.fabric.latency": "50%"}
@@ -287,6 +288,8 @@ class Others(InFolder):
             compile(lines.split("<<'END'\n")[1].rsplit("\nEND", 1)[0], "pasted", "exec")
         with self.assertRaises(convoy.InputError):
             convoy.doctor(experiment, set={"spread": {"cluster.fabric.loss": "5%"}})
+        with self.assertRaises(convoy.InputError):
+            convoy.doctor(experiment, prices="prices.csv")
 
     def test_validate(self):
         pathlib.Path("rows.csv").write_text("device,model,batch_per_device,images_per_s\n"

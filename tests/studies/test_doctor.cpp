@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <sstream>
 
 #include "sim/costs/residuals.h"
 #include "sim/run/sweep.h"
 #include "sim/studies/doctor.h"
 #include "tests/laws/random_experiment.h"
+#include "tests/planning/plan_text.h"
 #include "tests/support/approx.h"
 
 using namespace convoy;
@@ -288,9 +290,8 @@ TEST_CASE("spread: what is wrong with it is told at its place") {
   CHECK(error("cluster.fabric.bandwidth: 0%") ==
         "doctor.yaml:10:36: spread.cluster.fabric.bandwidth: '0%' must be more than zero");
   CHECK(error("cluster.fabric.bandwidht: 5%") ==
-        "doctor.yaml:10:36: spread.cluster.fabric.bandwidht: this experiment has no such key, as "
-        "cluster.fabric.bandwidth "
-        "may be one");
+        "doctor.yaml:10:36: spread.cluster.fabric.bandwidht: the file writes no number at this "
+        "path; only numbers that the file or --set writes can have a spread");
   CHECK(error("cluster.fabric: 5%")
             .find("spread.cluster.fabric: expected a number at that path, found a mapping") !=
         std::string::npos);
@@ -322,4 +323,112 @@ TEST_CASE("doctor: the chance that a choice flips is that of normal errors of lo
     flips += flipped;
   }
   CHECK(std::abs(chance_of_flip({100, 0.15}, rivals) - static_cast<double>(flips) / draws) < 0.01);
+}
+
+TEST_CASE("doctor: a value of nothing is the least for sure, and time x cost errs twice as the time does") {
+  CHECK(chance_of_flip({0, 0.1}, {{100, 0.1}, {0, 0.1}}) == 0);
+  CHECK(chance_of_flip({100, 0.1}, {{200, 0.1}, {0, 0.1}}) == 1);
+  const auto spec = [](const std::string& plan) {
+    return plans::spec_of("{epochs: 3}", "{batch_per_device: [64], " + plan + "}");
+  };
+  const auto silent = [](std::size_t, std::size_t) {};
+  const std::string own = "{name: mine, base: workstation-2-rtx-3090, price: 0USD/h}";
+  const Diagnosis free = diagnose_plan(spec("servers: [" + own + ", aws-p3.2xlarge]"), 1, silent);
+  CHECK(free.flip->chance == 0);
+  std::ostringstream out;
+  write_doctor(free, out);  // no number is NaN
+  const PlanSpec both = spec("objective: front, servers: [gcp-n1-standard-8-k80, aws-p3.2xlarge]");
+  const PlanAnswer answer = plans::answer_of(both, false);
+  const auto uncertain = [](const CandidateResultOfPlan& candidate) {
+    const auto& [low, high] = candidate.time_interval;
+    return UncertainValue{candidate.figures.time_s * candidate.figures.cost_usd,
+                          2 * std::log(high / low) / (2 * quantile_80)};
+  };
+  REQUIRE(answer.runners_up.size() == 1);
+  CHECK(diagnose_plan(both, 1, silent).flip->chance ==
+        approx(chance_of_flip(uncertain(*answer.choice), {uncertain(answer.runners_up[0])})));
+}
+
+TEST_CASE("doctor: scenarios of a plan are not simulated, and a price table is for plans only") {
+  const std::string plan = "servers: [aws-p3.2xlarge], batch_per_device: [64]";
+  // This one cannot be planned.
+  const PlanSpec spec = plans::spec_of(
+      "{epochs: 3}", "{" + plan + ", scenarios: [{name: none, set: {plan.servers: [dgx1-v100]}}]}");
+  CHECK(diagnose_plan(spec, 1, [](std::size_t, std::size_t) {}).runs.size() == 1);
+  CHECK_THROWS_AS(
+      diagnose_file(experiment_of(Hosts().text()), "prices.csv", 1, [](std::size_t, std::size_t) {}),
+      InputError);
+}
+
+TEST_CASE("doctor: lines to paste train what the experiment trains, where they can") {
+  const auto measured = [](const std::string& model, const std::string& training,
+                           const std::string& device = "v100-sxm2-16gb") {
+    Hosts hosts;
+    hosts.nodes = 1;
+    hosts.model = model;
+    hosts.training = "batch_per_device: 8" + training;
+    hosts.device = device;
+    return input_of(diagnosed(hosts.text()), "training.anchor").measure;
+  };
+  const auto has = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  const std::string plain = measured("resnet18", "");
+  CHECK(has(plain, "get_model('resnet18').cuda().to(memory_format=torch.contiguous_format)"));
+  CHECK(has(plain, "torch.optim.SGD(net.parameters(), lr=0.01)\n"));
+  CHECK_FALSE(has(plain, "torch.compile"));
+  CHECK(has(measured("resnet18", ", execution: compiled"), "\nnet = torch.compile(net)\n"));
+  CHECK(has(measured("resnet18", ", layout: nhwc"), "torch.channels_last)"));
+  CHECK(has(measured("resnet18", ", optimizer: momentum"), "SGD(net.parameters(), lr=0.01, momentum=0.9)"));
+  CHECK(has(measured("resnet18", ", optimizer: adam"), "Adam(net.parameters())"));
+  CHECK(has(measured("googlenet", ""), "getattr(out, 'logits', out)"));
+  for (const char* model :
+       {"lenet5", "inception_v4", "wrn_28_10",
+        "{name: toy, input: [3, 32, 32], layers: [{name: c, kind: conv2d, out_channels: 8, kernel: 3}]}"})
+    CHECK_FALSE(has(measured(model, ""), "python3"));
+  CHECK_FALSE(has(measured("resnet18", "", "xeon-platinum-8480"), "python3"));
+}
+
+TEST_CASE("doctor: a loader is measured by lines of its own library only") {
+  const auto measured = [](const std::string& library) {
+    Hosts hosts;
+    hosts.nodes = 1;
+    hosts.vcpus = ", vcpus: 4";
+    hosts.training =
+        fmt::format("batch_per_device: 8, input: {{kind: jpeg, library: {}, cached: true}}", library);
+    return input_of(diagnosed(hosts.text()), "training.input.core_images_per_s").measure;
+  };
+  for (const char* library : {"pil", "pillow_simd"})
+    CHECK(measured(library).starts_with("DATA is a folder of images by class:\npython3"));
+  for (const char* library : {"dali_cpu", "dali_gpu", "tf_data"})
+    CHECK(measured(library).find("python3") == std::string::npos);
+}
+
+TEST_CASE("doctor: an anchor has the images that a device works on") {
+  const auto batch = [](const std::string& strategy, const std::string& training, const std::string& images) {
+    Hosts hosts;
+    hosts.nodes = 4;
+    hosts.strategy = strategy;
+    hosts.training = training;
+    const std::string measure = input_of(diagnosed(hosts.text()), "training.anchor").measure;
+    return measure.find("batch: " + images + "}") != std::string::npos;
+  };
+  CHECK(batch("{kind: single}", "batch_per_device: 64", "64"));
+  CHECK(batch("{kind: data_parallel, sync: all_reduce, algorithm: ring}", "batch_per_device: 64", "64"));
+  CHECK(batch("{kind: pipeline, stages: 4, micro_batches: 4, schedule: gpipe, partition: balanced}",
+              "global_batch: 64", "64"));
+}
+
+TEST_CASE("doctor: of several kinds it names the host that does not say how fast it issues") {
+  const std::string text =
+      "experiment: e\nmodel: resnet18\ntraining: {batch_per_device: 8}\n"
+      "strategy: {kind: data_parallel, sync: all_reduce, algorithm: ring}\ncluster:\n"
+      "  nodes: [{name: a, count: 1, server: told}, {name: b, count: 1, server: untold}]\n"
+      "  fabric: {kind: switch, bandwidth: 10Gbps, latency: 20us, protocol: tcp}\n"
+      "  servers:\n"
+      "    told: {devices: [{device: v100-sxm2-16gb, count: 1}], interconnect: {kind: none}, host: "
+      "{issue_factor: 1}}\n"
+      "    untold: {devices: [{device: k80, count: 1}], interconnect: {kind: none}}\n";
+  const DoctorRun run = diagnosed(text);
+  CHECK(input_of(run, "cluster.servers.untold.host.issue_factor").variance_share >= 0);
 }

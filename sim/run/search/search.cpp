@@ -76,8 +76,8 @@ class BranchAndBound {
     if (!best_) throw std::runtime_error(no_outcome());
     RunOutput output =
         best_output_ && !with_trace ? std::move(*best_output_) : simulate_one(*best_, with_trace);
-    output.result.search =
-        summarise(spec_, entries_, *best_, simulated_, step_spreads(*base_, output.result.global_batch));
+    const double of_device = output.result.global_batch / static_cast<double>(base_->machine.devices.size());
+    output.result.search = summarise(spec_, entries_, *best_, simulated_, step_spreads(*base_, of_device));
     return output;
   }
 
