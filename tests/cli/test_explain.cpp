@@ -88,7 +88,8 @@ TEST_CASE("explain: without it nothing of it is in the results, a sweep has it f
   const Finished one = place.convoy({"run", "e.yaml", "--explain", "--json", "--jobs", "1"});
   const Finished two = place.convoy({"run", "e.yaml", "--explain", "--json", "--jobs", "2"});
   CHECK(one.out == two.out);
-  for (const json& run : json::parse(one.out)["runs"]) CHECK(run["counterfactuals"].size() == 5);
+  const json report = json::parse(one.out);
+  for (const json& run : report["runs"]) CHECK(run["counterfactuals"].size() == 5);
 }
 
 namespace {
