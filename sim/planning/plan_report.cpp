@@ -37,7 +37,9 @@ std::string order_section(const PlanAnswer& answer) {
   const CandidateResultOfPlan& choice = *answer.choice;
   std::string out = "<div class=\"cards\">\n";
   out += html_card("machines", text_of(choice.order), "",
-                   choice.market == Market::spot ? "on the spot market" : "on demand");
+                   choice.own                      ? "one's own"
+                   : choice.market == Market::spot ? "on the spot market"
+                                                   : "on demand");
   out += html_card("time", hours_text(choice.figures.time_s), "",
                    fmt::format("{} to {}", hours_text(choice.time_interval.first),
                                hours_text(choice.time_interval.second)));
