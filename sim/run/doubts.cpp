@@ -13,6 +13,7 @@
 #include "sim/costs/residuals.h"
 #include "sim/costs/software_evidence.h"
 #include "sim/plan/images_met.h"
+#include "sim/replay/replay.h"
 #include "sim/results/text.h"
 #include "sim/run/simulate.h"
 
