@@ -40,4 +40,13 @@ std::string Sha256::text() {
 
 std::string sha256(std::string_view bytes) { return Sha256().add(bytes).text(); }
 
+std::string sha256_base64(std::string_view bytes) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  expect_digest(EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr));
+  std::array<unsigned char, 2 * EVP_MAX_MD_SIZE> text{};
+  const int length = EVP_EncodeBlock(text.data(), digest.data(), static_cast<int>(size));
+  return {text.begin(), text.begin() + length};
+}
+
 }  // namespace convoy::base

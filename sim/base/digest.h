@@ -29,5 +29,7 @@ class Sha256 {
 
 /// SHA-256 in lower-case hexadecimal.
 std::string sha256(std::string_view bytes);
+/// SHA-256 in base64, as a content security policy names a script (W3C CSP 3, section 2.3.1).
+std::string sha256_base64(std::string_view bytes);
 
 }  // namespace convoy::base

@@ -11,7 +11,8 @@
 #include "sim/base/quantity.h"
 #include "sim/planning/write_plan.h"
 #include "sim/results/report/html.h"
-#include "sim/results/report/style.h"
+#include "sim/results/report/page.h"
+#include "sim/results/report/svg.h"
 #include "sim/results/report/xy_chart.h"
 #include "sim/results/text.h"
 
@@ -186,20 +187,17 @@ std::string left_out_paragraphs(const PlanAnswer& answer) {
 
 }  // namespace
 
-void write_report(const PlanAnswer& answer,
-                  std::ostream& out) {  // an experiment's name needs no escaping (experiment.cpp)
-  out << "<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n<head>\n<meta "
-         "charset=\"utf-8\"/>\n"
-         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>"
-      << answer.name << " - convoy</title>\n<style>" << report_style()
-      << "</style>\n</head>\n<body><main>\n<h1>" << answer.name << "</h1>\n"
-      << html_paragraph(fmt::format("{}, {}.", answer.goal, question_text(answer))) << order_section(answer)
-      << front_section(answer) << tables(answer) << scenarios_section(answer) << assumes_section(answer)
-      << html_paragraph(effort_text(answer), "small") << left_out_paragraphs(answer)
-      << html_paragraph(fmt::format("convoy {}, SimGrid {}; experiment {}", answer.manifest.version,
-                                    answer.manifest.simgrid, answer.manifest.config_sha256),
-                        "small")
-      << "</main></body>\n</html>\n";
+void write_report(const PlanAnswer& answer, std::ostream& out) {
+  std::string body =
+      fmt::format("<h1>{}</h1>\n", escaped(answer.name)) +
+      html_paragraph(fmt::format("{}, {}.", answer.goal, question_text(answer)));
+  body += order_section(answer) + front_section(answer) + tables(answer) + scenarios_section(answer) +
+          assumes_section(answer) + html_paragraph(effort_text(answer), "small") +
+          left_out_paragraphs(answer);
+  body += html_paragraph(fmt::format("convoy {}, SimGrid {}; experiment {}", answer.manifest.version,
+                                     answer.manifest.simgrid, answer.manifest.config_sha256),
+                         "small");
+  out << html_page(answer.name, body);
 }
 
 }  // namespace convoy::planning

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/quantity.h"
+
 namespace convoy::inline results {
 
 std::size_t width_of(std::string_view text) {
@@ -37,6 +39,13 @@ std::string number_text(double value) {
 
 std::string percent_text(double share) {
   return fmt::format("{:.{}f} %", 100 * share, share > 0 && share < 0.0995 ? 1 : 0);
+}
+
+std::string duration_text(double seconds) {
+  if (seconds < 120) return format_time(seconds);
+  if (seconds < 7200) return fmt::format("{} min", number_text(seconds / 60));
+  if (seconds < 172'800) return fmt::format("{} h", number_text(seconds / 3600));
+  return fmt::format("{} d", number_text(seconds / 86'400));
 }
 
 namespace {

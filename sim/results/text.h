@@ -29,6 +29,9 @@ std::string number_text(double value);
 /// A share as text: "97 %", "9.7 %".
 std::string percent_text(double share);
 
+/// A time of any length: "12.3 ms", "3.20 h", "12.0 d".
+std::string duration_text(double seconds);
+
 /// What the runs were predicted for, including defaults, and what that rests on: a line of software
 /// ("software: pytorch, eager, nchw, fp32; transport nccl-tcp; input synthetic"; several values if runs
 /// differ), and a line for each of their warnings.

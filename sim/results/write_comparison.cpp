@@ -10,7 +10,7 @@
 #include "sim/results/comparison.h"
 #include "sim/results/field_writer.h"
 #include "sim/results/report/html.h"
-#include "sim/results/report/style.h"
+#include "sim/results/report/page.h"
 #include "sim/results/report/svg.h"
 #include "sim/results/text.h"
 
@@ -169,13 +169,9 @@ std::string comparison_text(const Comparison& comparison) {
 }
 
 void write_page(const Comparison& comparison, std::ostream& out) {
-  out << "<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n<head>\n<meta "
-         "charset=\"utf-8\"/>\n"
-         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>"
-      << escaped(fmt::format("{} and {}", comparison.names[0], comparison.names[1]))
-      << " - convoy</title>\n<style>" << report_style() << "</style>\n</head>\n<body><main>\n<h1>"
-      << escaped(fmt::format("{} and {}", comparison.names[0], comparison.names[1])) << "</h1>\n"
-      << html_paragraph(comparison_summary(comparison));
+  const std::string title = fmt::format("{} and {}", comparison.names[0], comparison.names[1]);
+  std::string body =
+      fmt::format("<h1>{}</h1>\n{}", escaped(title), html_paragraph(comparison_summary(comparison)));
   std::vector<HtmlColumn> columns{
       {"point"}, {"step, first", true}, {"step, second", true}, {"the second is"}};
   for (const TermWords& term : term_words) columns.push_back({term.words, true});
@@ -195,19 +191,19 @@ void write_page(const Comparison& comparison, std::ostream& out) {
     row.cells.push_back(because);
     rows.push_back(std::move(row));
   }
-  if (!rows.empty()) out << "<h2>What changed</h2>\n" << html_table(columns, rows);
+  if (!rows.empty()) body += "<h2>What changed</h2>\n" + html_table(columns, rows);
   if (comparison.changed.size() > page_rows)
-    out << html_paragraph(
+    body += html_paragraph(
         fmt::format("The {} largest changes; all are in `convoy compare --json`.", page_rows));
   for (std::size_t side = 0; side < 2; ++side) {
     if (comparison.only[side].empty()) continue;
     std::vector<HtmlRow> points;
     for (std::size_t i = 0; i < std::min(page_rows, comparison.only[side].size()); ++i)
       points.push_back({{point_text(comparison.only[side][i])}});
-    out << "<h2>" << escaped("Only in " + comparison.names[side]) << "</h2>\n"
-        << html_table({{"point"}}, points);
+    body += fmt::format("<h2>{}</h2>\n{}", escaped("Only in " + comparison.names[side]),
+                        html_table({{"point"}}, points));
   }
-  out << "</main></body>\n</html>\n";
+  out << html_page(title, body);
 }
 
 }  // namespace convoy::results

@@ -5,9 +5,8 @@
 
 #include <ostream>
 
+#include "sim/results/report/page.h"
 #include "sim/results/report/sections.h"
-#include "sim/results/report/style.h"
-#include "sim/results/report/svg.h"
 
 namespace convoy::inline results {
 
@@ -23,22 +22,18 @@ std::string trace_prefix(const Results& results, std::size_t run) {
 
 void write_report(const Results& results, const std::vector<StepTrace>& traces, std::ostream& out) {
   const ReportContext context(results);
-  out << "<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n<head>\n<meta "
-         "charset=\"utf-8\"/>\n"
-         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>"
-      << escaped(results.experiment) << " - convoy</title>\n<style>" << report_style()
-      << "</style>\n</head>\n<body><main>\n";
+  std::string body;
   if (results.runs.empty()) {
-    out << failures_section(context) << manifest_section(context) << "</main></body>\n</html>\n";
-    return;
+    body = failures_section(context) + manifest_section(context);
+  } else {
+    for (const auto section :
+         {headline, failures_section, scaling_section, cost_section, runs_table, time_section,
+          explain_section, variability_section, memory_section, elastic_section, pipeline_section,
+          partition_section, search_section, layout_section, schedule_section})
+      body += section(context);
+    body += timeline_section(context, traces) + machine_section(context) + manifest_section(context);
   }
-  for (const auto section :
-       {headline, failures_section, scaling_section, cost_section, runs_table, time_section, explain_section,
-        variability_section, memory_section, elastic_section, pipeline_section, partition_section,
-        search_section, layout_section, schedule_section})
-    out << section(context);
-  out << timeline_section(context, traces) << machine_section(context) << manifest_section(context);
-  out << "</main></body>\n</html>\n";
+  out << html_page(results.experiment, body);
 }
 
 }  // namespace convoy::results

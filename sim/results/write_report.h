@@ -22,7 +22,7 @@ std::vector<std::size_t> drawn_steps(const Results& results);
 /// The beginning of the names of a run's processes in trace.json: "run 3: " if there are several runs.
 std::string trace_prefix(const Results& results, std::size_t run);
 
-/// Writes report.html: the results as drawings, on one page that needs no network and no script, from these
+/// Writes report.html: the results as drawings, on one page (html_page) that needs no network, from these
 /// values only; the same values give the same bytes. Of large results, a part is drawn, and the page says so.
 /// @param traces of the runs in drawn_steps(); empty: no trace
 void write_report(const Results& results, const std::vector<StepTrace>& traces, std::ostream& out);

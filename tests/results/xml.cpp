@@ -45,9 +45,19 @@ void collect(const XmlElement& in, const std::string& name, const std::string& s
     std::string words;
     for (const auto& [key, value] : child.attributes)
       if (key == "class") words = value;
-    if (child.name == name && (style.empty() || has_word(words, style))) found.push_back(&child);
+    if ((name.empty() || child.name == name) && (style.empty() || has_word(words, style))) found.push_back(&child);
     collect(child, name, style, found);
   }
+}
+
+/// The text without its CDATA sections, in which '&' is a character like others.
+std::string without_data(std::string text) {
+  for (std::size_t at = text.find("<![CDATA["); at != std::string::npos; at = text.find("<![CDATA[", at)) {
+    const std::size_t end = text.find("]]>", at);
+    REQUIRE(end != std::string::npos);
+    text.erase(at, end + 3 - at);
+  }
+  return text;
 }
 
 }  // namespace
@@ -75,8 +85,9 @@ std::string XmlElement::all_text() const {
 
 XmlElement parse_xml(const std::string& text) {
   static const std::regex entity("^&(amp|lt|gt|quot|#39);");
-  for (std::size_t at = text.find('&'); at != std::string::npos; at = text.find('&', at + 1))
-    CHECK_MESSAGE(std::regex_search(text.substr(at, 8), entity), text.substr(at, 40));
+  const std::string marked = without_data(text);
+  for (std::size_t at = marked.find('&'); at != std::string::npos; at = marked.find('&', at + 1))
+    CHECK_MESSAGE(std::regex_search(marked.substr(at, 8), entity), marked.substr(at, 40));
   for (const char c : text) {
     const bool allowed = static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t' || c == '\r';
     if (!allowed) FAIL("a control character");

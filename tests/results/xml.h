@@ -14,7 +14,7 @@ struct XmlElement {
 
   std::string attribute(const std::string& key) const;  ///< fails the test where there is none
   double number(const std::string& key) const;
-  /// All elements below of that name whose class has the word `style` ("": any), in document order.
+  /// All elements below of that name ("": any) whose class has the word `style` ("": any), in document order.
   std::vector<const XmlElement*> all(const std::string& name, const std::string& style = {}) const;
   std::string all_text() const;  ///< with that of the elements below
 };

@@ -15,9 +15,13 @@ std::string_view style_of(const std::vector<HtmlColumn>& columns, std::size_t i)
 }  // namespace
 
 std::string html_table(const std::vector<HtmlColumn>& columns, const std::vector<HtmlRow>& rows) {
-  std::string out = "<div class=\"scroll\"><table>\n<thead><tr>";
+  return fmt::format("<div class=\"scroll\" tabindex=\"0\">{}</div>\n", html_plain_table(columns, rows));
+}
+
+std::string html_plain_table(const std::vector<HtmlColumn>& columns, const std::vector<HtmlRow>& rows) {
+  std::string out = "<table>\n<thead><tr>";
   for (std::size_t i = 0; i < columns.size(); ++i)
-    out += fmt::format("<th{}>{}</th>", style_of(columns, i), escaped(columns[i].title));
+    out += fmt::format("<th{} scope=\"col\">{}</th>", style_of(columns, i), escaped(columns[i].title));
   out += "</tr></thead>\n<tbody>\n";
   for (const HtmlRow& row : rows) {
     out += row.style.empty() ? std::string("<tr>") : fmt::format("<tr class=\"{}\">", row.style);
@@ -25,7 +29,7 @@ std::string html_table(const std::vector<HtmlColumn>& columns, const std::vector
       out += fmt::format("<td{}>{}</td>", style_of(columns, i), escaped(row.cells[i]));
     out += "</tr>\n";
   }
-  return out + "</tbody></table></div>\n";
+  return out + "</tbody></table>\n";
 }
 
 std::string html_paragraph(std::string_view text, std::string_view style) {
@@ -35,7 +39,7 @@ std::string html_paragraph(std::string_view text, std::string_view style) {
 
 std::string html_figure(std::string_view svg, std::string_view caption) {
   return fmt::format(
-      "<figure>\n{}{}</figure>\n", svg,
+      "<figure tabindex=\"0\">\n{}{}</figure>\n", svg,
       caption.empty() ? std::string{} : fmt::format("<figcaption>{}</figcaption>\n", escaped(caption)));
 }
 

@@ -46,8 +46,8 @@ Exchanged exchanged_within(const std::vector<TraceTrafficPoint>& traffic, std::s
 
 void draw_time_axis(Svg& svg, const Axis& axis, double left, double top, double bottom) {
   for (const Tick& tick : axis.ticks()) {
-    svg.line(axis.at(tick.value), top, axis.at(tick.value), bottom + 4, "grid");
-    svg.text(axis.at(tick.value), bottom + 17, tick.text, "tick", Anchor::middle);
+    svg.line(axis.at(tick.value), top, axis.at(tick.value), bottom + 4, "grid time-tick");
+    svg.text(axis.at(tick.value), bottom + 17, tick.text, "tick time-tick", Anchor::middle);
   }
   svg.line(left, bottom, step_chart_width - 14, bottom, "axis");
   svg.text((left + step_chart_width - 14) / 2, bottom + time_axis_height - 8, axis.title(), "title",
@@ -64,7 +64,8 @@ std::string memory_chart(const TraceMemory& memory, double end_s) {
   }
   const Axis x({"time", time_unit(end_s)}, 0, end_s, left, step_chart_width - 14),
       y({"memory", byte_unit(most)}, 0, most, bottom, top);
-  Svg svg(step_chart_width, bottom + time_axis_height, fmt::format("{} over a step", memory.name));
+  Svg svg(step_chart_width, bottom + time_axis_height, fmt::format("{} over a step", memory.name),
+          {left, step_chart_width - 14, end_s, time_unit(end_s).size});
   double legend = left;
   for (std::size_t c = 0; c < memory_class_count; ++c) {
     svg.rect(legend, 5, 11, 11, fmt::format("bar {}", memory_styles[c]));
@@ -82,7 +83,7 @@ std::string memory_chart(const TraceMemory& memory, double end_s) {
       const double until_s = i + 1 < memory.points.size() ? rounded_s(memory.points[i + 1].time_s) : end_s;
       path += fmt::format("L{} {}H{}", px(x.at(rounded_s(point.time_s))), px(y.at(sum)), px(x.at(until_s)));
     }
-    svg.path(path + fmt::format("V{}Z", px(bottom)), fmt::format("area {}", memory_styles[classes - 1]));
+    svg.path(path + fmt::format("V{}Z", px(bottom)), fmt::format("area {} over-time", memory_styles[classes - 1]));
   }
   draw_time_axis(svg, x, left, bottom, bottom);
   return std::move(svg).finish();
@@ -113,7 +114,8 @@ std::string traffic_chart(const TraceProcess& host, double end_s) {
   }
   const Axis rate({"bandwidth in use", {1e9 / 8, "Gbit/s"}}, 0, most_Bps, chart_bottom, chart_top);
   Svg svg(step_chart_width, chart_bottom + time_axis_height,
-          fmt::format("{} network over a step", host.name));
+          fmt::format("{} network over a step", host.name),
+          {chart_left, step_chart_width - 14, end_s, time_unit(end_s).size});
   draw_value_axis(svg, rate);
   double legend = chart_left;
   for (const auto& [name, style, member] : {std::tuple{"sent", "c0", &Exchanged::sent_bytes},
@@ -129,7 +131,7 @@ std::string traffic_chart(const TraceProcess& host, double end_s) {
       path += fmt::format("H{}V{}", px(time.at(column_s * static_cast<double>(c))), next_height);
       height = next_height;
     }
-    svg.path(path + fmt::format("H{}", px(time.at(end_s))), fmt::format("line {}", style));
+    svg.path(path + fmt::format("H{}", px(time.at(end_s))), fmt::format("line {} over-time", style));
   }
   draw_time_axis(svg, time, chart_left, chart_bottom, chart_bottom);
   return std::move(svg).finish();

@@ -5,6 +5,7 @@
 
 #include "sim/base/quantity.h"
 #include "sim/results/report/html.h"
+#include "sim/results/report/run_columns.h"
 #include "sim/results/report/sections.h"
 #include "sim/results/report/svg.h"
 #include "sim/results/text.h"
@@ -12,14 +13,7 @@
 namespace convoy::inline results {
 namespace {
 
-constexpr std::size_t most_rows = 2000, most_cards = 6;
-
-std::string duration(double seconds) {
-  if (seconds < 120) return format_time(seconds);
-  if (seconds < 7200) return fmt::format("{} min", number_text(seconds / 60));
-  if (seconds < 172'800) return fmt::format("{} h", number_text(seconds / 3600));
-  return fmt::format("{} d", number_text(seconds / 86'400));
-}
+constexpr std::size_t most_cells = 5000, most_cards = 6;
 
 std::string usd(double amount) { return fmt::format("{} USD", number_text(amount)); }
 
@@ -58,14 +52,6 @@ std::string swept_text(const ReportContext& context) {
   return text;
 }
 
-/// The fastest run that fits, or the fastest one if none does.
-std::size_t best_of(const ReportContext& context, const std::vector<std::size_t>& runs) {
-  return *std::max_element(runs.begin(), runs.end(), [&](std::size_t a, std::size_t b) {
-    const RunResult &x = context.run(a), &y = context.run(b);
-    return std::pair(x.fits, x.throughput_images_per_s) < std::pair(y.fits, y.throughput_images_per_s);
-  });
-}
-
 std::string cards_of_one(const RunResult& run) {
   std::string cards = html_card("throughput", number_text(run.throughput_images_per_s), "images/s",
                                 fmt::format("{} images a step", number_text(run.global_batch)));
@@ -77,7 +63,7 @@ std::string cards_of_one(const RunResult& run) {
                      fmt::format("of {} in the fullest device{}", format_bytes(run.device_memory_bytes),
                                  run.fits ? "" : ": does not fit"));
   if (run.epoch_time_s)
-    cards += html_card("epoch", duration(*run.epoch_time_s), "",
+    cards += html_card("epoch", duration_text(*run.epoch_time_s), "",
                        run.cost_usd_per_epoch ? usd(*run.cost_usd_per_epoch) : "price not known");
   return cards;
 }
@@ -94,45 +80,6 @@ std::string card_of_best(const ReportContext& context, const std::string& model)
   if (!run.fits) below += "; needs more memory than there is";
   return html_card(fmt::format("{}, fastest of {} {}", model, runs.size(), runs.size() == 1 ? "run" : "runs"),
                    number_text(run.throughput_images_per_s), "images/s", below);
-}
-
-struct TableColumn {
-  HtmlColumn column;
-  std::string (*text)(const RunResult& run);
-};
-
-const TableColumn measures[] = {
-    {{"devices", true}, [](const RunResult& r) { return std::to_string(r.devices); }},
-    {{"step", true}, [](const RunResult& r) { return format_time(r.step_time_s); }},
-    {{"images/s", true}, [](const RunResult& r) { return number_text(r.throughput_images_per_s); }},
-    {{"exposed comm", true},
-     [](const RunResult& r) {
-       return r.exposed_comm_s == 0 ? std::string("-") : format_time(r.exposed_comm_s);
-     }},
-    {{"sent", true},
-     [](const RunResult& r) { return r.comm_bytes == 0 ? std::string("-") : format_bytes(r.comm_bytes); }},
-    {{"peak memory", true},
-     [](const RunResult& r) { return format_bytes(r.peak_memory_bytes) + (r.fits ? "" : " (!)"); }},
-    {{"J/image", true},
-     [](const RunResult& r) {
-       return r.global_batch > 0 ? number_text(r.energy_j / r.global_batch) : std::string("-");
-     }},
-};
-
-/// Coordinates that have a column of their own; model, cluster and strategy are always columns.
-std::vector<std::size_t> table_coordinates(const ReportContext& context) {
-  std::vector<std::size_t> columns;
-  for (const std::size_t c : context.labels.varying()) {
-    const std::string& path = context.labels.path_of(c);
-    const auto says_devices = [&](std::size_t r) {
-      return context.labels.value_text(r, c) == std::to_string(context.run(r).devices);
-    };
-    const std::vector<std::size_t> runs = all_runs(context);
-    if (path != "model" && path != "cluster" && path != "strategy" &&
-        !std::all_of(runs.begin(), runs.end(), says_devices))
-      columns.push_back(c);
-  }
-  return columns;
 }
 
 }  // namespace
@@ -162,57 +109,41 @@ std::string headline(const ReportContext& context) {
 std::string runs_table(const ReportContext& context) {
   const std::vector<RunResult>& runs = context.results.runs;
   if (runs.empty()) return {};
-  const auto any = [&](auto has) { return std::any_of(runs.begin(), runs.end(), has); };
-  const bool models = context.labels.models().size() > 1;
-  const bool clusters = context.labels.sweeps("cluster");
-  const bool epochs = any([](const RunResult& r) { return r.epoch_time_s.has_value(); });
-  const bool costs = any([](const RunResult& r) { return r.cost_usd_per_epoch.has_value(); });
-  const bool stale = any([](const RunResult& r) { return r.staleness.has_value(); });
-  const std::vector<std::size_t> coordinates = table_coordinates(context);
-
-  std::vector<HtmlColumn> columns{{"run", true}};
-  if (models) columns.push_back({"model"});
-  if (clusters) columns.push_back({"cluster"});
-  columns.push_back({"strategy"});
-  for (const std::size_t c : coordinates) columns.push_back({context.labels.name_of(c)});
-  for (const TableColumn& measure : measures) columns.push_back(measure.column);
-  if (!context.scaling.empty()) columns.push_back({"scaling", true});
-  if (epochs) columns.push_back({"epoch", true});
-  if (costs) columns.push_back({"USD/epoch", true});
-  if (stale) columns.push_back({"staleness", true});
-  columns.push_back({"bottleneck"});
-
-  std::vector<bool> best(runs.size());
-  if (runs.size() > 1)
-    for (const std::string& model : context.labels.models())
-      best[best_of(context, context.labels.of_model(model))] = true;
+  const std::vector<RunColumn> all = run_columns(context);
+  std::vector<const RunColumn*> shown;
+  std::vector<HtmlColumn> columns;
+  for (const RunColumn& column : all) {
+    if (!column.shown) continue;
+    shown.push_back(&column);
+    columns.push_back({column.title, column.form != CellForm::text});
+  }
+  const std::vector<std::size_t> best = best_runs(context);
+  const std::size_t rows_shown = std::min(runs.size(), most_cells / shown.size());
   std::vector<HtmlRow> rows;
-  for (std::size_t i = 0; i < std::min(runs.size(), most_rows); ++i) {
-    const RunResult& run = runs[i];
-    HtmlRow row{{run.id}, !run.fits ? "over" : best[i] ? "best" : ""};
-    if (models) row.cells.push_back(run.model);
-    if (clusters) row.cells.push_back(run.cluster);
-    row.cells.push_back(run.strategy);
-    for (const std::size_t c : coordinates) row.cells.push_back(shortened(context.labels.value_text(i, c)));
-    for (const TableColumn& measure : measures) row.cells.push_back(measure.text(run));
-    if (!context.scaling.empty()) row.cells.push_back(percent_text(context.scaling[i]));
-    if (epochs) row.cells.push_back(run.epoch_time_s ? duration(*run.epoch_time_s) : "-");
-    if (costs) row.cells.push_back(run.cost_usd_per_epoch ? number_text(*run.cost_usd_per_epoch) : "-");
-    if (stale) row.cells.push_back(run.staleness ? number_text(run.staleness->mean) : "-");
-    row.cells.push_back(bottleneck_text(run.bottleneck));
+  for (std::size_t i = 0; i < rows_shown; ++i) {
+    const bool is_best = std::find(best.begin(), best.end(), i) != best.end();
+    HtmlRow row{{}, !runs[i].fits ? "over" : is_best ? "best" : ""};
+    for (const RunColumn* column : shown) row.cells.push_back(cell_text(*column, runs[i], i));
     rows.push_back(std::move(row));
   }
   std::string out = "<h2>Runs</h2>\n";
   if (runs.size() > 1)
-    out += html_paragraph(fmt::format("The fastest run{} in bold.", models ? " of each model" : ""), "small");
-  out += html_table(columns, rows);
-  if (any([](const RunResult& r) { return !r.fits; }))
+    out += html_paragraph(
+        fmt::format("The fastest run{} in bold.", context.labels.models().size() > 1 ? " of each model" : ""),
+        "small");
+  out += fmt::format("<div id=\"runs-table\" class=\"scroll\" tabindex=\"0\" role=\"region\" "
+                     "aria-label=\"Runs\">{}</div>\n",
+                     html_plain_table(columns, rows));
+  if (runs.size() > 1)
+    out += fmt::format("<script type=\"application/json\" id=\"runs-data\">{}</script>\n",
+                       columns_json(context, all));
+  if (std::any_of(runs.begin(), runs.end(), [](const RunResult& r) { return !r.fits; }))
     out += html_paragraph("(!) more than the device's memory: this run would fail.", "small");
-  if (runs.size() > most_rows)
-    out +=
-        html_paragraph(fmt::format("The first {}; results.csv has all {}.", most_rows, runs.size()), "small");
+  if (runs.size() > rows_shown)
+    out += html_paragraph(fmt::format("The first {}; results.csv has all {}.", rows_shown, runs.size()),
+                          "small part");
   for (const std::string& line : assumptions(runs)) out += html_paragraph(line, "small");
-  return out;
+  return out + "<div id=\"runs-end\"></div>\n";
 }
 
 std::string manifest_section(const ReportContext& context) {

@@ -68,10 +68,18 @@ double text_width(std::string_view text, double size) {
   return 0.56 * size * static_cast<double>(width_of(text));
 }
 
-Svg::Svg(double width, double height, std::string_view label) {
+Svg::Svg(double width, double height, std::string_view label) { open(width, height, label, {}); }
+
+Svg::Svg(double width, double height, std::string_view label, const TimeSpan& time) {
+  open(width, height, label,
+       fmt::format(R"( data-left="{}" data-right="{}" data-end="{}" data-unit="{}")", px(time.left),
+                   px(time.right), time.end_s, time.unit_s));
+}
+
+void Svg::open(double width, double height, std::string_view label, std::string_view attributes) {
   out_ = fmt::format(
-      R"(<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{0}" height="{1}" viewBox="0 0 {0} {1}">)",
-      px(width), px(height));
+      R"(<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{0}" height="{1}" viewBox="0 0 {0} {1}"{2}>)",
+      px(width), px(height), attributes);
   out_ += fmt::format("<title>{}</title>\n", escaped(label));
 }
 

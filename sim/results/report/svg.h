@@ -19,12 +19,21 @@ double text_width(std::string_view text, double size = 12);
 /// Which point of a text is at its position.
 enum class Anchor { start, middle, end };
 
+/// Where a drawing shows time, so that the page's script can zoom into it: elements of class "over-time" lie between two
+/// pixels, "time-tick" are the lines and words of its axis.
+struct TimeSpan {
+  double left, right;  ///< pixels
+  double end_s;        ///< the time at `right`; `left` is 0
+  double unit_s;       ///< of the words of the axis
+};
+
 /// A drawing, element by element, to be placed within HTML. Colours and fonts come from the page's style
 /// sheet by class (sim/results/report/style.cpp). Texts are escaped here.
 class Svg {
  public:
   /// @param label what it shows, for people who cannot see it
   Svg(double width, double height, std::string_view label);
+  Svg(double width, double height, std::string_view label, const TimeSpan& time);
 
   void line(double x1, double y1, double x2, double y2, std::string_view style);
   /// @param title shown under the pointer; empty: none
@@ -41,6 +50,7 @@ class Svg {
   std::string finish() &&;
 
  private:
+  void open(double width, double height, std::string_view label, std::string_view attributes);
   void close(std::string_view element, std::string_view title);
   std::string out_;
 };

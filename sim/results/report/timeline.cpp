@@ -74,7 +74,8 @@ std::string gantt(const std::vector<Row>& rows, double end_s) {
   for (const Row& row : rows) left = std::max(left, text_width(shortened(row.label)) + 12);
   const double bottom = legend_height + row_height * static_cast<double>(rows.size());
   const Axis axis({"time", time_unit(end_s)}, 0, end_s, left, step_chart_width - 14);
-  Svg svg(step_chart_width, bottom + time_axis_height, "What the streams did in a step");
+  Svg svg(step_chart_width, bottom + time_axis_height, "What the streams did in a step",
+          {left, step_chart_width - 14, end_s, time_unit(end_s).size});
   double x = left;
   for (const Kind& kind : kinds) {
     svg.rect(x, 5, 11, 11, fmt::format("bar {}", kind.style));
@@ -87,7 +88,7 @@ std::string gantt(const std::vector<Row>& rows, double end_s) {
     svg.text(left - 8, y + row_height / 2 + 4, shortened(row.label), "label", Anchor::end);
     for (const Bar& bar : bars_of(*row.thread, axis))
       svg.rect(bar.from, y + (row_height - bar_height) / 2, std::max(narrowest, bar.to - bar.from),
-               bar_height, fmt::format("bar {}", kinds[bar.kind].style), bar.title);
+               bar_height, fmt::format("bar {} over-time", kinds[bar.kind].style), bar.title);
     y += row_height;
   }
   return std::move(svg).finish();
@@ -138,7 +139,7 @@ std::string step_of(const StepTrace& trace) {
   for (const TraceProcess* host : busiest_hosts(trace))
     out +=
         html_figure(traffic_chart(*host, end_s), fmt::format("{}: to other hosts and from them", host->name));
-  return out;
+  return "<div class=\"step-drawings\">\n" + out + "</div>\n";
 }
 
 }  // namespace

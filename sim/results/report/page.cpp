@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+#include "sim/results/report/page.h"
+
+#include <fmt/format.h>
+
+#include "sim/base/digest.h"
+#include "sim/results/report/interactive.h"
+#include "sim/results/report/style.h"
+#include "sim/results/report/svg.h"
+
+namespace convoy::inline results {
+
+std::string html_page(std::string_view title, std::string_view body) {
+  // The page is XML too, for which the script's '<' and '&' are within a CDATA section.
+  const std::string script = fmt::format("/*<![CDATA[*/\n{}/*]]>*/", interactive_script());
+  return fmt::format(
+      "<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n<head>\n<meta "
+      "charset=\"utf-8\"/>\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+      "script-src 'sha256-{}'\"/>\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>{} - convoy</title>\n"
+      "<style>{}</style>\n</head>\n<body><main>\n{}</main>\n<script>{}</script>\n</body>\n</html>\n",
+      sha256_base64(script), escaped(title), report_style(), body, script);
+}
+
+}  // namespace convoy::results

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace convoy::inline results {
+
+/// A page from <!DOCTYPE html> to </html> that loads nothing: its style sheet and one script are inside, and its content security
+/// policy allows no others. Without the script it reads the same; with it, tables can be sorted and filtered (interactive.js).
+/// @param title of the window; escaped here
+/// @param body  HTML
+std::string html_page(std::string_view title, std::string_view body);
+
+}  // namespace convoy::results

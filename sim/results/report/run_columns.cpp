@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+#include "sim/results/report/run_columns.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+#include "sim/base/quantity.h"
+#include "sim/results/json_writer.h"
+#include "sim/results/text.h"
+
+namespace convoy::inline results {
+namespace {
+
+using Number = std::optional<double> (*)(const RunResult& run);
+
+/// A figure of every run. Some stand on the page as it is, the others where scripts add them.
+struct Figure {
+  const char* title;
+  CellForm form;
+  bool shown;
+  Number number;
+  bool dash = false, limit = false;
+};
+
+std::optional<double> per_image(const RunResult& run, double value) {
+  return run.global_batch > 0 ? std::optional(value / run.global_batch) : std::nullopt;
+}
+
+const Figure figures[] = {
+    {"devices", CellForm::count, true, [](const RunResult& r) -> std::optional<double> { return r.devices; }},
+    {"images a step", CellForm::number, false,
+     [](const RunResult& r) -> std::optional<double> { return r.global_batch; }},
+    {"step", CellForm::time, true,
+     [](const RunResult& r) -> std::optional<double> { return r.step_time_s; }},
+    {"step, lowest", CellForm::time, false,
+     [](const RunResult& r) {
+       return r.interval ? std::optional(r.interval->step_time_s[0]) : std::nullopt;
+     }},
+    {"step, highest", CellForm::time, false,
+     [](const RunResult& r) {
+       return r.interval ? std::optional(r.interval->step_time_s[1]) : std::nullopt;
+     }},
+    {"images/s", CellForm::number, true,
+     [](const RunResult& r) -> std::optional<double> { return r.throughput_images_per_s; }},
+    {"computing", CellForm::time, false,
+     [](const RunResult& r) -> std::optional<double> { return r.compute_s - r.issue_wait_s; }},
+    {"waiting for the host", CellForm::time, false,
+     [](const RunResult& r) -> std::optional<double> { return r.issue_wait_s; }, true},
+    {"exposed comm", CellForm::time, true,
+     [](const RunResult& r) -> std::optional<double> { return r.exposed_comm_s; }, true},
+    {"idle", CellForm::time, false, [](const RunResult& r) -> std::optional<double> { return r.idle_s; },
+     true},
+    {"bubble", CellForm::share, false, [](const RunResult& r) { return r.bubble_fraction; }},
+    {"sent", CellForm::bytes, true, [](const RunResult& r) -> std::optional<double> { return r.comm_bytes; },
+     true},
+    {"peak memory", CellForm::bytes, true,
+     [](const RunResult& r) -> std::optional<double> { return r.peak_memory_bytes; }, false, true},
+    {"process memory", CellForm::bytes, false,
+     [](const RunResult& r) -> std::optional<double> { return r.process_memory_bytes; }},
+    {"load imbalance", CellForm::number, false,
+     [](const RunResult& r) -> std::optional<double> { return r.load_imbalance; }},
+    {"J/image", CellForm::number, true, [](const RunResult& r) { return per_image(r, r.energy_j); }},
+};
+
+/// What only some experiments know, behind the scaling efficiency.
+const Figure last_figures[] = {
+    {"epoch", CellForm::duration, true, [](const RunResult& r) { return r.epoch_time_s; }},
+    {"USD/epoch", CellForm::number, true, [](const RunResult& r) { return r.cost_usd_per_epoch; }},
+    {"staleness", CellForm::number, true,
+     [](const RunResult& r) { return r.staleness ? std::optional(r.staleness->mean) : std::nullopt; }},
+};
+
+RunColumn column_of(const ReportContext& context, const Figure& figure) {
+  RunColumn column{figure.title, figure.form, figure.shown, false, figure.dash, figure.limit};
+  for (const RunResult& run : context.results.runs) column.numbers.push_back(figure.number(run));
+  return column;
+}
+
+RunColumn words(const ReportContext& context, const char* title,
+                std::string (*text)(const RunResult& run)) {
+  RunColumn column{title};
+  for (const RunResult& run : context.results.runs) column.texts.push_back(text(run));
+  return column;
+}
+
+/// Coordinates that have a column of their own; model, cluster and strategy are columns anyway.
+std::vector<std::size_t> table_coordinates(const ReportContext& context) {
+  std::vector<std::size_t> columns;
+  for (const std::size_t c : context.labels.varying()) {
+    const std::string& path = context.labels.path_of(c);
+    const auto says_devices = [&](std::size_t r) {
+      return context.labels.value_text(r, c) == std::to_string(context.run(r).devices);
+    };
+    const std::vector<std::size_t> runs = all_runs(context);
+    if (path != "model" && path != "cluster" && path != "strategy" &&
+        !std::all_of(runs.begin(), runs.end(), says_devices))
+      columns.push_back(c);
+  }
+  return columns;
+}
+
+const char* name_of(CellForm form) {
+  constexpr const char* names[] = {"text", "count", "number", "time", "duration", "bytes", "share"};
+  return names[static_cast<std::size_t>(form)];
+}
+
+/// Nine digits are more than any form shows.
+void write_number(JsonWriter& json, const std::optional<double>& number) {
+  if (number)
+    json.raw(fmt::format("{:.9g}", *number));
+  else
+    json.null();
+}
+
+/// Each text once, and of each run which one.
+void write_texts(JsonWriter& json, const RunColumn& column) {
+  std::map<std::string_view, std::size_t> places;
+  std::vector<std::size_t> first;  // a run that has it
+  for (std::size_t r = 0; r < column.texts.size(); ++r)
+    if (places.emplace(column.texts[r], first.size()).second) first.push_back(r);
+  json.key("texts");
+  json.begin_array();
+  for (const std::size_t r : first) json.value(column.texts[r]);
+  json.end_array();
+  if (!column.numbers.empty()) {
+    json.key("sizes");
+    json.begin_array();
+    for (const std::size_t r : first) write_number(json, column.numbers[r]);
+    json.end_array();
+  }
+  json.key("values");
+  json.begin_array();
+  for (const std::string& text : column.texts) json.value(static_cast<std::int64_t>(places.at(text)));
+  json.end_array();
+}
+
+}  // namespace
+
+std::size_t best_of(const ReportContext& context, const std::vector<std::size_t>& runs) {
+  return *std::max_element(runs.begin(), runs.end(), [&](std::size_t a, std::size_t b) {
+    const RunResult &x = context.run(a), &y = context.run(b);
+    return std::pair(x.fits, x.throughput_images_per_s) < std::pair(y.fits, y.throughput_images_per_s);
+  });
+}
+
+std::vector<std::size_t> best_runs(const ReportContext& context) {
+  std::vector<std::size_t> best;
+  if (context.results.runs.size() > 1)
+    for (const std::string& model : context.labels.models())
+      best.push_back(best_of(context, context.labels.of_model(model)));
+  return best;
+}
+
+std::vector<RunColumn> run_columns(const ReportContext& context) {
+  std::vector<RunColumn> columns{{"run", CellForm::count}};
+  for (const RunResult& run : context.results.runs)
+    columns.back().numbers.push_back(parse_number(run.id));
+  if (context.labels.models().size() > 1)
+    columns.push_back(words(context, "model", [](const RunResult& r) { return r.model; }));
+  if (context.labels.sweeps("cluster"))
+    columns.push_back(words(context, "cluster", [](const RunResult& r) { return r.cluster; }));
+  columns.push_back(words(context, "strategy", [](const RunResult& r) { return r.strategy; }));
+  for (const std::size_t c : table_coordinates(context)) {
+    RunColumn column{context.labels.name_of(c), CellForm::text, true, true};
+    for (std::size_t r = 0; r < context.results.runs.size(); ++r) {
+      column.texts.push_back(shortened(context.labels.value_text(r, c)));
+      column.numbers.push_back(context.labels.value_of(r, c));
+    }
+    columns.push_back(std::move(column));
+  }
+  for (const Figure& figure : figures) columns.push_back(column_of(context, figure));
+  if (!context.scaling.empty())
+    columns.push_back({"scaling", CellForm::share, true, false, false, false, {},
+                       {context.scaling.begin(), context.scaling.end()}});
+  for (const Figure& figure : last_figures) columns.push_back(column_of(context, figure));
+  columns.push_back(words(context, "bottleneck", [](const RunResult& r) { return bottleneck_text(r.bottleneck); }));
+  std::erase_if(columns, [](const RunColumn& column) {
+    return column.texts.empty() && std::none_of(column.numbers.begin(), column.numbers.end(),
+                                                [](const auto& number) { return number.has_value(); });
+  });
+  return columns;
+}
+
+std::string cell_text(const RunColumn& column, const RunResult& run, std::size_t index) {
+  if (column.form == CellForm::text) return column.texts[index];
+  const std::optional<double> number = column.numbers[index];
+  if (!number || (column.dash && *number == 0)) return "-";
+  const auto text = [&]() -> std::string {
+    switch (column.form) {
+      case CellForm::time:
+        return format_time(*number);
+      case CellForm::duration:
+        return duration_text(*number);
+      case CellForm::bytes:
+        return format_bytes(*number);
+      case CellForm::share:
+        return percent_text(*number);
+      case CellForm::count:
+        return fmt::format("{:.0f}", *number);
+      case CellForm::number:
+      case CellForm::text:
+        break;
+    }
+    return number_text(*number);
+  };
+  return text() + (column.limit && !run.fits ? " (!)" : "");
+}
+
+std::string columns_json(const ReportContext& context, const std::vector<RunColumn>& columns) {
+  std::ostringstream out;
+  {
+    JsonWriter json(out, JsonWriter::Style::compact);
+    json.begin_object();
+    json.key("columns");
+    json.begin_array();
+    for (const RunColumn& column : columns) {
+      json.begin_object();
+      json.field("title", column.title);
+      json.field("form", name_of(column.form));
+      if (!column.shown) json.field("shown", false);
+      if (column.swept) json.field("swept", true);
+      if (column.dash) json.field("dash", true);
+      if (column.limit) json.field("limit", true);
+      if (column.form == CellForm::text) {
+        write_texts(json, column);
+      } else {
+        json.key("values");
+        json.begin_array();
+        for (const auto& number : column.numbers) write_number(json, number);
+        json.end_array();
+      }
+      json.end_object();
+    }
+    json.end_array();
+    const auto runs = [&](const char* name, const std::vector<std::size_t>& which) {
+      json.key(name);
+      json.begin_array();
+      for (const std::size_t run : which) json.value(static_cast<std::int64_t>(run));
+      json.end_array();
+    };
+    std::vector<std::size_t> over;
+    for (std::size_t r = 0; r < context.results.runs.size(); ++r)
+      if (!context.run(r).fits) over.push_back(r);
+    runs("over", over);
+    runs("best", best_runs(context));
+    json.end_object();
+  }
+  std::string safe;
+  for (const char c : out.str()) {
+    if (c == '<' || c == '>' || c == '&')
+      safe += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    else
+      safe += c;
+  }
+  return safe;
+}
+
+}  // namespace convoy::results
