@@ -115,14 +115,12 @@ TEST_CASE("planner: the choice is the least of all that keep the constraints, by
     CAPTURE(space.plan);
     const PlanSpec spec = plans::spec_of(space.goal, space.plan);
     Trials trials = plans::trials_of(spec, 2);
-    std::vector<std::size_t> all(trials.space().setups.size());
-    for (std::size_t s = 0; s < all.size(); ++s) all[s] = s;
-    trials.run(all, [](std::size_t, double, double) { return false; });
+    Planner(trials).simulate_all({});
     std::optional<double> least;
     for (const Candidate& candidate : trials.space().candidates) {
       const Setup& setup = trials.setup(candidate.setup);
       const Trial& trial = trials.trial(candidate.setup);
-      if (trial.state != Trial::State::simulated || candidate.prices.empty()) continue;
+      if (trial.state != TrialState::simulated || candidate.prices.empty()) continue;
       const double epochs = spec.goal.epochs(static_cast<double>(setup.global_batch))->epochs;
       const double images_per_s = static_cast<double>(setup.global_batch) / trial.step_s;
       const double time_s = epochs * 100000 / images_per_s + spec.goal.beside_s(epochs);
