@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -105,6 +106,23 @@ TEST_CASE("planner: with bounds the same answer as with every candidate simulate
   }
   CHECK(with_bounds < exhaustive);
   CHECK(chosen >= 2);
+}
+
+TEST_CASE(
+    "planner: candidates without a price, or of which nothing is known beforehand, are searched alike") {
+  // A pipeline has no bound before it is planned, and a server of nobody's has no price.
+  const PlanSpec spec = plans::spec_of(
+      "{epochs: 30}",
+      "{objective: time, servers: [aws-p3.2xlarge, aws-g4dn.12xlarge, dgx1-v100], nodes: [1, 2], "
+      "batch_per_device: [16, 64], strategies: [{kind: data_parallel, sync: all_reduce}, {kind: pipeline, "
+      "micro_batches: 2, stages: 2}]}");
+  const PlanAnswer quick = answer_of(spec, false), slow = answer_of(spec, true);
+  CHECK(found(quick) == found(slow));
+  CHECK(quick.simulated < slow.simulated);
+  const auto unpriced = [](const CandidateResultOfPlan& candidate) { return candidate.prices.empty(); };
+  CHECK(std::any_of(quick.front.begin(), quick.front.end(), unpriced) +
+            std::any_of(quick.runners_up.begin(), quick.runners_up.end(), unpriced) >
+        0);
 }
 
 TEST_CASE("planner: the choice is the least of all that keep the constraints, by a loop over all of them") {
