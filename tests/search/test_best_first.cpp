@@ -55,6 +55,11 @@ class DrawnSpace : public SearchSpace {
       // Not while the plan of another one is better.
       for (std::size_t other = 0; other < drawn_.size(); ++other)
         if (before[other] == planned) CHECK(drawn_[c].prior <= drawn_[other].planned);
+      // Nor before another one that may be better.
+      for (std::size_t other = 0; other < drawn_.size(); ++other)
+        if (before[other] == open &&
+            std::find(candidates.begin(), candidates.end(), other) == candidates.end())
+          CHECK(drawn_[c].prior <= drawn_[other].prior);
       states_[c] = drawn_[c].fits ? planned : too_large;
       steps.push_back(fmt::format("plan {}", c));
     }
