@@ -4,13 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <memory>
 
 #include "sim/base/names.h"
-#include "sim/base/quantity.h"
-#include "sim/results/text.h"
+#include "sim/planning/nearest_constraint.h"
+#include "sim/planning/why_not.h"
 
 namespace convoy::inline planning {
 namespace {
@@ -36,161 +35,6 @@ std::vector<std::size_t> runners_up_of(Planner& planner, const Scenario& scenari
     others.without.insert(kinds(*next));
   }
   return found;
-}
-
-/// @param least may be 0: own machines, whose hours cost nothing
-std::string more_text(double more, double least) {
-  if (least <= 0) return more <= 0 ? "as much" : "more";
-  const double ratio = more / least;
-  if (std::abs(ratio - 1) < 5e-4) return "as much";
-  return ratio > 1 ? fmt::format("{:.3g} % more", 100 * (ratio - 1))
-                   : fmt::format("{:.3g} % less", 100 * (1 - ratio));
-}
-
-std::string why_not(PlanObjective objective, const CandidateResultOfPlan& loser,
-                    const CandidateResultOfPlan& choice) {
-  const std::string more = more_text(value_of(objective, loser.figures), value_of(objective, choice.figures));
-  const std::string time = format_time(loser.figures.time_s),
-                    chosen_time = format_time(choice.figures.time_s);
-  std::string text;
-  switch (objective) {
-    case PlanObjective::cost:
-      text = fmt::format("costs {}: {:.2f} USD/h for {} instead of {:.2f} USD/h for {}", more,
-                         loser.usd_per_h, time, choice.usd_per_h, chosen_time);
-      break;
-    case PlanObjective::time:
-      text = fmt::format("takes {}: {} instead of {}", more, time, chosen_time);
-      break;
-    case PlanObjective::energy:
-      text = fmt::format("takes {} energy", more);
-      break;
-    case PlanObjective::carbon:
-      text = fmt::format("emits {}", more);
-      break;
-    case PlanObjective::front:
-      text = fmt::format("time x cost is {}", more);
-      break;
-  }
-  if (!loser.bottleneck.empty()) text += "; " + loser.bottleneck;
-  if (loser.tie) text += "; a tie: the difference is within its 80 % interval";
-  return text;
-}
-
-/// "12 x as quick, costs 3 times as much": what a candidate of the front offers instead of the choice.
-std::string instead(const CandidateResultOfPlan& other, const CandidateResultOfPlan& choice) {
-  const auto compared = [](double others, double own, const char* less, const char* more) {
-    if (others <= 0 || own <= 0)  // a price of 0
-      return std::string(others == own ? "" : others > own ? more : less);
-    const double ratio = others / own;
-    if (std::abs(ratio - 1) < 5e-4) return std::string{};
-    if (ratio >= 2 || ratio <= 0.5)
-      return fmt::format("{:.3g} times {}", ratio > 1 ? ratio : 1 / ratio, ratio > 1 ? more : less);
-    return fmt::format("{:.3g} % {}", 100 * std::abs(ratio - 1), ratio > 1 ? more : less);
-  };
-  const std::string time = compared(other.figures.time_s, choice.figures.time_s, "quicker", "slower"),
-                    cost = compared(other.figures.cost_usd, choice.figures.cost_usd, "cheaper", "dearer");
-  return fmt::format("{}{}{}", time, time.empty() || cost.empty() ? "" : ", ", cost);
-}
-
-/// Whether what the loser needs more than the choice lies within the 80 % interval of that difference.
-/// Machines of other kinds err for themselves; cost, energy and carbon err as the time does.
-bool is_tie(PlanObjective objective, const CandidateResultOfPlan& loser,
-            const CandidateResultOfPlan& choice) {
-  const double more = value_of(objective, loser.figures), least = value_of(objective, choice.figures);
-  const double less_by = 1 - loser.time_interval.first / loser.figures.time_s;
-  const double more_by = choice.time_interval.second / choice.figures.time_s - 1;
-  return more - least <= std::hypot(more * less_by, least * more_by);
-}
-
-/// Without one of the constraints: how far the best candidate then is from keeping it, as a ratio above 1.
-struct Relaxed {
-  std::string name;
-  double ratio = 0;
-  std::size_t candidate = 0;
-  std::string text;
-};
-
-template <class Limit>
-std::optional<Relaxed> without(Planner& planner, const Scenario& scenario, const char* name,
-                               std::optional<Limit> PlanConstraints::*limit, PlanObjective least, auto amount,
-                               auto text) {
-  if (!(scenario.constraints.*limit)) return std::nullopt;
-  Scenario relaxed = scenario;
-  relaxed.constraints.*limit = std::nullopt;
-  relaxed.objective = least;
-  relaxed.priced = scenario.priced || scenario.objective == PlanObjective::cost ||
-                   scenario.objective == PlanObjective::front;
-  const std::optional<std::size_t> found = planner.best(relaxed);
-  if (!found) return std::nullopt;
-  const double needs = amount(*found), allowed = static_cast<double>(*(scenario.constraints.*limit));
-  return Relaxed{name, needs / allowed, *found, text(needs, allowed)};
-}
-
-std::optional<NearestConstraint> nearest_constraint(Planner& planner, const Scenario& scenario) {
-  const auto figures = [&](std::size_t c) { return planner.figures(c, scenario); };
-  const auto setup = [&](std::size_t c) {
-    return planner.trials().setup(planner.trials().space().candidates[c].setup);
-  };
-  std::vector<Relaxed> found;
-  const auto take = [&](std::optional<Relaxed> relaxed) {
-    if (relaxed) found.push_back(std::move(*relaxed));
-  };
-  take(without(
-      planner, scenario, "deadline", &PlanConstraints::deadline_s, PlanObjective::time,
-      [&](std::size_t c) { return figures(c).time_s; },
-      [](double needs, double allowed) {
-        return fmt::format("the quickest that keeps the others takes {}, the deadline is {}",
-                           format_time(needs), format_time(allowed));
-      }));
-  take(without(
-      planner, scenario, "budget", &PlanConstraints::budget_usd, PlanObjective::cost,
-      [&](std::size_t c) { return figures(c).cost_usd; },
-      [](double needs, double allowed) {
-        return fmt::format("the cheapest that keeps the others costs {:.2f} USD, the budget is {:.2f} USD",
-                           needs, allowed);
-      }));
-  take(without(
-      planner, scenario, "max_devices", &PlanConstraints::max_devices, scenario.objective,
-      [&](std::size_t c) { return static_cast<double>(setup(c).devices); },
-      [](double needs, double allowed) {
-        return fmt::format("one that keeps the others has {:.0f} devices, max_devices is {:.0f}", needs,
-                           allowed);
-      }));
-  take(without(
-      planner, scenario, "max_global_batch", &PlanConstraints::max_global_batch, scenario.objective,
-      [&](std::size_t c) { return static_cast<double>(setup(c).global_batch); },
-      [](double needs, double allowed) {
-        return fmt::format(
-            "one that keeps the others has a global batch of {:.0f}, max_global_batch is {:.0f}", needs,
-            allowed);
-      }));
-  if (found.empty()) return std::nullopt;
-  const auto nearest = std::min_element(found.begin(), found.end(),
-                                        [](const auto& a, const auto& b) { return a.ratio < b.ratio; });
-  return NearestConstraint{nearest->name, nearest->text, result_of(planner, nearest->candidate, scenario)};
-}
-
-/// Where no single constraint is to blame.
-NearestConstraint several_constraints(Planner& planner, const Scenario& scenario) {
-  Scenario free = scenario;
-  free.constraints.deadline_s.reset();
-  free.constraints.budget_usd.reset();
-  if (const std::optional<std::size_t> found = planner.best(free))
-    return {"deadline and budget", "no candidate keeps either of the two with the other",
-            result_of(planner, *found, free)};
-  const std::map<std::string, std::int64_t> pruned = planner.pruned(scenario);
-  std::string text;
-  for (const auto& [reason, count] : pruned)
-    text +=
-        fmt::format("{}{} {}", text.empty() ? "of the candidates " : ", ", count, meaning_of(reason, count));
-  for (std::size_t s = 0; s < planner.trials().space().setups.size(); ++s)
-    if (const Trial& trial = planner.trials().trial(s); !trial.message.empty()) {
-      text += fmt::format("; the first: {}", trial.message);
-      break;
-    }
-  const auto most = std::max_element(pruned.begin(), pruned.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
-  return {most == pruned.end() ? "candidates" : most->first, text, std::nullopt};
 }
 
 /// @throws InputError: no batch of any candidate lies inside the goal's table
@@ -249,28 +93,6 @@ std::vector<LeftOut> left_out(const Trials& trials, const Scenario& scenario) {
 }
 
 }  // namespace
-
-const char* meaning_of(const std::string& reason, std::int64_t count) {
-  struct Meaning {
-    const char *reason, *of_one, *of_several;
-  };
-  static constexpr std::array meanings{
-      Meaning{"bound", "cannot be better even at its bound", "cannot be better even at their bounds"},
-      Meaning{"memory", "does not fit in memory", "do not fit in memory"},
-      Meaning{"goal", "has a global batch outside the goal's table",
-              "have a global batch outside the goal's table"},
-      Meaning{"price", "has no price", "have no price"},
-      Meaning{"carbon", "is in a region whose electricity is not known",
-              "are in a region whose electricity is not known"},
-      Meaning{"deadline", "misses the deadline even at its bound", "miss the deadline even at their bounds"},
-      Meaning{"budget", "exceeds the budget even at its bound", "exceed the budget even at their bounds"},
-      Meaning{"max_devices", "has too many devices", "have too many devices"},
-      Meaning{"max_global_batch", "has too large a global batch", "have too large a global batch"},
-      Meaning{"cannot_run", "cannot run", "cannot run"}};
-  for (const Meaning& meaning : meanings)
-    if (reason == meaning.reason) return count == 1 ? meaning.of_one : meaning.of_several;
-  return "failed";
-}
 
 std::string left_out_text(const LeftOut& out) {
   return fmt::format("left out: {}: {}", list_of(out.servers), out.why);
@@ -362,22 +184,14 @@ PlanAnswer answer_of(const PlanSpec& spec, Listed listed, const PlanOptions& opt
     const std::vector<std::size_t> front = planner.front(scenario);
     const std::vector<std::size_t> others = runners_up_of(planner, scenario, *choice);
     answer.choice = result_of(planner, *choice, scenario);
-    for (const std::size_t c : front) {
-      answer.front.push_back(result_of(planner, c, scenario));
-      answer.front.back().reason = c == *choice ? "the choice" : instead(answer.front.back(), *answer.choice);
-    }
-    for (const std::size_t c : others) {
-      CandidateResultOfPlan runner = result_of(planner, c, scenario);
-      runner.tie = is_tie(spec.objective, runner, *answer.choice);
-      runner.reason = why_not(spec.objective, runner, *answer.choice);
-      answer.runners_up.push_back(std::move(runner));
-    }
+    for (const std::size_t c : front) answer.front.push_back(on_front(planner, c, scenario, *choice));
+    for (const std::size_t c : others)
+      answer.runners_up.push_back(runner_up(planner, c, scenario, *answer.choice));
     answer.sensitivity = sensitivity_of(planner, scenario, *choice, others);
     answer.assumes = assumptions_of(planner, scenario, *choice, answer);
     answer.not_included = not_included_in(spec, *answer.choice);
   } else {
     answer.nearest = nearest_constraint(planner, scenario);
-    if (!answer.nearest) answer.nearest = several_constraints(planner, scenario);
   }
   answer.pruned = planner.pruned(scenario);
   answer.planned = planner.planned_count();

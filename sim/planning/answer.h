@@ -33,8 +33,12 @@ struct CandidateResultOfPlan {
   double idle_usd_per_h = 0;  ///< Estimates::idle_usd_per_h
   double step_time_s = 0, peak_memory_bytes = 0;
   std::pair<double, double> time_interval, cost_interval;
-  std::string reason;  ///< of a runner-up and on the front: why it is not the choice
-  bool tie = false;    ///< its interval and the choice's overlap
+  /// On the front or a runner-up: how it stands against the choice, which the rest says.
+  bool compared = false;
+  std::string outcome;                 ///< "best" | "beaten"
+  std::optional<double> value, bound;  ///< of the objective (value_of); what its plan bounded it by
+  bool tie = false;                    ///< the difference to the choice is within its 80 % interval
+  std::string reason;
 };
 
 /// What would change the choice.
@@ -107,10 +111,6 @@ std::string check_plan(const PlanSpec& spec, std::size_t jobs);
 
 /// "left out: dgx1-v100: no price on demand; ..."
 std::string left_out_text(const LeftOut& out);
-
-/// What became of so many candidates that were left out for a reason of PlanAnswer::pruned: "do not fit in
-/// memory".
-const char* meaning_of(const std::string& reason, std::int64_t count);
 
 /// The plan's own question.
 Scenario scenario_of(const PlanSpec& spec);

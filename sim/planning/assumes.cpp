@@ -66,9 +66,9 @@ Assumption epochs_of(const Planner& planner, std::size_t choice, const PlanAnswe
   const double start_up_s = planner.trials().spec().goal.start_up_s();
   const double start_up_usd = answer.choice->idle_usd_per_h * start_up_s / 3600;
   return {"epochs",
-          needed.least < needed.most
-              ? fmt::format("{:.4g} ({:.4g} to {:.4g})", needed.epochs, needed.least, needed.most)
-              : fmt::format("{:.4g}", needed.epochs),
+          needed.least < needed.most ? fmt::format("{} ({} to {})", digits_text(needed.epochs, 4),
+                                                   digits_text(needed.least, 4), digits_text(needed.most, 4))
+                                     : digits_text(needed.epochs, 4),
           needed.least < needed.most ? Grade::measured : Grade::given,
           fmt::format("one more is {} and {}", hours_text((figures.time_s - start_up_s) / needed.epochs),
                       usd_text((figures.cost_usd - start_up_usd) / needed.epochs))};
@@ -138,7 +138,9 @@ std::vector<Assumption> assumptions_of(const Planner& planner, const Scenario& s
   std::vector<Assumption> all{input_of(planner, scenario, choice, answer),
                               evaluation_of(planner, scenario, choice, answer),
                               epochs_of(planner, choice, answer)};
-  for (const Price& price : answer.choice->prices) all.push_back(price_of(planner, answer, price));
+  for (const Price& price : answer.choice->prices)
+    if (price.usd_per_hour > 0 || !answer.choice->figures.electricity_usd)  // which `electricity` is about
+      all.push_back(price_of(planner, answer, price));
   const PlanSpec& spec = planner.trials().spec();
   const bool own = std::any_of(answer.choice->order.begin(), answer.choice->order.end(),
                                [&](const auto& kind) { return spec.own_servers.contains(kind.first); });

@@ -78,7 +78,7 @@ std::optional<Price> price_of(const PlanSpec& spec, const HostType& host, Market
     return price;
   }
   if (!spec.own_servers.contains(host.server) || !spec.electricity_usd_per_j) return std::nullopt;
-  price.source = "one's own: its electricity";
+  price.source = "one's own";
   return price;
 }
 

@@ -185,9 +185,9 @@ std::string Estimates::out(std::size_t c, const Scenario& scenario) const {
   if (!epochs_[candidate.setup]) return "goal";
   if (needs_price(scenario) && candidate.prices.empty()) return "price";
   if (scenario.objective == PlanObjective::carbon && !grids_[c]) return "carbon";
-  if (trial.state == Trial::State::too_large) return "memory";
-  if (trial.state == Trial::State::failed) return "failed";
-  if (trial.state == Trial::State::cannot_run) return "cannot_run";
+  if (trial.state == TrialState::too_large) return "memory";
+  if (trial.state == TrialState::failed) return "failed";
+  if (trial.state == TrialState::cannot_run) return "cannot_run";
   return {};
 }
 
@@ -237,7 +237,10 @@ Figures Estimates::figures(std::size_t c, const Scenario& scenario, double step_
   }
   figures.cost_usd = usd_per_h(c, scenario) * paid_s / seconds_an_hour;
   figures.energy_j = steps * energy_j + beside_s * idle_w_[candidate.setup];
-  figures.cost_usd += figures.energy_j * electricity_usd_per_j_[c];
+  if (electricity_usd_per_j_[c] > 0) {
+    figures.electricity_usd = figures.energy_j * electricity_usd_per_j_[c];
+    figures.cost_usd += *figures.electricity_usd;
+  }
   if (grids_[c]) figures.carbon_kg = grids_[c]->carbon_kg(figures.energy_j);
   return figures;
 }

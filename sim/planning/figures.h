@@ -21,6 +21,8 @@ namespace convoy::inline planning {
 struct Figures {
   double epochs = 0, time_s = 0;
   double cost_usd = std::numeric_limits<double>::infinity();  ///< infinite where a price is not known
+  /// The part of the cost that machines of one's own pay for their energy; nothing: none does.
+  std::optional<double> electricity_usd = {};
   double energy_j = 0;
   double carbon_kg =
       std::numeric_limits<double>::infinity();  ///< infinite where the region's grid is not known

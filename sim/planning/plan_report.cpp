@@ -98,19 +98,18 @@ std::string front_section(const PlanAnswer& answer) {
 std::string prices_cell(const CandidateResultOfPlan& candidate) {
   std::string text;
   for (const Price& price : candidate.prices)
-    text += fmt::format("{}{:g} USD/h, {}", text.empty() ? "" : "; ", price.usd_per_hour,
+    text += fmt::format("{}{}, {}", text.empty() ? "" : "; ", hour_text(candidate, price),
                         price.region.empty() ? price.source : price.origin());
   for (const std::string& doubt : candidate.doubts) text += fmt::format("; {}", doubt);
   return text;
 }
 
 HtmlRow row_of(const CandidateResultOfPlan& candidate, bool best) {
-  return {
-      {text_of(candidate.order), prices_cell(candidate), std::string(to_string(candidate.precision)),
-       std::to_string(candidate.global_batch), candidate.label,
-       fmt::format("{:.4g}", candidate.figures.epochs), hours_text(candidate.figures.time_s),
-       usd_text(candidate.figures.cost_usd), interval_text(candidate), kwh_text(candidate), candidate.reason},
-      best ? "best" : ""};
+  return {{text_of(candidate.order), prices_cell(candidate), std::string(to_string(candidate.precision)),
+           std::to_string(candidate.global_batch), candidate.label, digits_text(candidate.figures.epochs, 4),
+           hours_text(candidate.figures.time_s), usd_text(candidate.figures.cost_usd),
+           interval_text(candidate), kwh_text(candidate), candidate.reason},
+          best ? "best" : ""};
 }
 
 std::string tables(const PlanAnswer& answer) {

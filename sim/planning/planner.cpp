@@ -2,34 +2,66 @@
 #include "sim/planning/planner.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <utility>
 
 #include "sim/base/ties.h"
+#include "sim/search/best_first.h"
 
 namespace convoy::inline planning {
 namespace {
 
-constexpr double rounding = 1e-6;  ///< far above what bounds and simulations are apart by rounding
+/// A question to the candidates of a plan as a space of their setups.
+class QuestionSpace : public SearchSpace {
+ public:
+  /// @param hopes the setups that may still change the answer
+  QuestionSpace(Trials& trials, std::function<std::vector<Hope>()> hopes)
+      : trials_(trials), hopes_(std::move(hopes)) {}
+  std::vector<Hope> hopes() const override { return hopes_(); }
+  bool is_planned(std::size_t s) const override { return trials_.trial(s).state == TrialState::planned; }
+  void plan(const std::vector<std::size_t>& setups) override { trials_.plan(setups); }
+  std::vector<Record> simulate(const std::vector<std::size_t>& setups) override {
+    return trials_.simulate(setups);
+  }
 
-/// A bound, less what rounding may have added.
-double at_least(double bound) { return bound * (1 - rounding); }
+ private:
+  Trials& trials_;
+  std::function<std::vector<Hope>()> hopes_;
+};
 
-std::vector<std::size_t> sorted_by(std::vector<std::size_t> candidates, const std::vector<double>& key) {
-  std::vector<std::size_t> places(candidates.size());
-  for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;
-  std::stable_sort(places.begin(), places.end(),
-                   [&](std::size_t a, std::size_t b) { return key[a] < key[b]; });
-  std::vector<std::size_t> sorted;
-  for (const std::size_t place : places) sorted.push_back(candidates[place]);
-  return sorted;
+/// Setups of several candidates each, with the least of the candidates' bounds.
+class HopesOfSetups {
+ public:
+  void add(std::size_t setup, const Rank& bound) {
+    const auto [hope, is_new] = least_.try_emplace(setup, bound);
+    if (!is_new) hope->second = std::min(hope->second, bound);
+  }
+  std::vector<Hope> all() const {
+    std::vector<Hope> hopes;
+    for (const auto& [setup, bound] : least_) hopes.push_back({bound, setup});
+    return hopes;
+  }
+
+ private:
+  std::map<std::size_t, Rank> least_;
+};
+
+/// Whatever rules a candidate out of the front at its bound has a smaller time x cost, and comes before it.
+Rank front_order(const Standing& bound) {
+  const bool priced = std::isfinite(bound.cost_usd);  // of no time either, the product is no number
+  return {priced ? bound.time_s * bound.cost_usd : bound.cost_usd, bound.time_s};
+}
+
+bool may_run(TrialState state) {
+  return state == TrialState::open || state == TrialState::planned || state == TrialState::simulated;
 }
 
 }  // namespace
 
 bool Planner::simulated(std::size_t candidate) const {
-  return trials_.trial(trials_.space().candidates[candidate].setup).state == Trial::State::simulated;
+  return trials_.trial(trials_.space().candidates[candidate].setup).state == TrialState::simulated;
 }
 
 bool Planner::keeps(const Figures& figures, const Scenario& scenario) {
@@ -54,6 +86,11 @@ Figures Planner::floor(std::size_t c, const Scenario& scenario) const {
   return estimates_.figures(c, scenario, at_least(trial.step_s), at_least(trial.energy_j));
 }
 
+Figures Planner::bound(std::size_t c, const Scenario& scenario) const {
+  const Trial& trial = trials_.trial(trials_.space().candidates[c].setup);
+  return estimates_.figures(c, scenario, trial.bound_step_s, trial.bound_energy_j);
+}
+
 std::vector<std::size_t> Planner::open(const Scenario& scenario) const {
   std::vector<std::size_t> result;
   const CandidateSpace& space = trials_.space();
@@ -66,95 +103,73 @@ std::vector<std::size_t> Planner::open(const Scenario& scenario) const {
   return result;
 }
 
-/// The setups of the first candidates that are not simulated yet, each once.
-std::vector<std::size_t> Planner::first_setups(const std::vector<std::size_t>& candidates,
-                                               std::size_t most) const {
-  std::vector<std::size_t> setups;
-  for (const std::size_t c : candidates) {
-    if (setups.size() == most) break;
-    const std::size_t s = trials_.space().candidates[c].setup;
-    if (!simulated(c) && std::find(setups.begin(), setups.end(), s) == setups.end()) setups.push_back(s);
-  }
-  return setups;
+void Planner::simulate_all(const Scenario& scenario) {
+  std::set<std::size_t> setups;
+  for (const std::size_t c : open(scenario))
+    if (!simulated(c)) setups.insert(trials_.space().candidates[c].setup);
+  trials_.plan({setups.begin(), setups.end()});
+  std::erase_if(setups, [&](std::size_t s) { return trials_.trial(s).state != TrialState::planned; });
+  for (const SearchSpace::Record& record : trials_.simulate({setups.begin(), setups.end()})) record();
 }
 
-void Planner::simulate_all(const Scenario& scenario) {
+/// The standings of simulated candidates that keep the constraints, once no other candidate may change the
+/// answer.
+/// @param hopes of the standings that are known and those that are bounds, the setups that may change it
+std::vector<Standing> Planner::search(
+    const Scenario& scenario,
+    const std::function<std::vector<Hope>(const std::vector<Standing>& known,
+                                          const std::vector<Standing>& bounds)>& hopes) {
   const std::vector<std::size_t> all = open(scenario);
-  std::vector<std::size_t> setups = first_setups(all, all.size());
-  trials_.run(setups, [](std::size_t, double, double) { return false; });
+  struct Seen {
+    TrialState state = TrialState::failed;
+    std::optional<Standing> standing;  ///< nothing: does not keep the constraints
+  };
+  std::vector<Seen> seen(all.size());
+  std::vector<Standing> known, bounds;
+  const auto look = [&] {
+    known.clear(), bounds.clear();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const TrialState state = trials_.trial(trials_.space().candidates[all[i]].setup).state;
+      if (!may_run(state)) continue;
+      if (seen[i].state != state) {
+        const Figures figures =
+            simulated(all[i]) ? estimates_.figures(all[i], scenario) : floor(all[i], scenario);
+        seen[i] = {state, std::nullopt};
+        if (keeps(figures, scenario)) seen[i].standing = standing(all[i], scenario, figures);
+      }
+      if (seen[i].standing) (state == TrialState::simulated ? known : bounds).push_back(*seen[i].standing);
+    }
+    return hopes(known, bounds);
+  };
+  QuestionSpace space(trials_, look);
+  best_first(space, {.at_once = trials_.jobs()});
+  return known;
 }
 
 std::optional<std::size_t> Planner::best(const Scenario& scenario) {
-  for (;;) {
-    std::vector<Standing> known;
-    std::vector<std::size_t> unknown;
-    std::vector<double> floors;
-    double least = std::numeric_limits<double>::infinity();
-    for (const std::size_t c : open(scenario)) {
-      const Figures figures = simulated(c) ? estimates_.figures(c, scenario) : floor(c, scenario);
-      if (!keeps(figures, scenario)) continue;
-      const double value = value_of(scenario.objective, figures);
-      if (!simulated(c)) {
-        unknown.push_back(c);
-        floors.push_back(value);
-        continue;
-      }
-      known.push_back(standing(c, scenario, figures));
-      least = std::min(least, value);
-    }
-    std::vector<std::size_t> hopeful;
-    std::vector<double> keys;
-    for (std::size_t i = 0; i < unknown.size(); ++i)
-      if (ties_with_best(floors[i], least)) hopeful.push_back(unknown[i]), keys.push_back(floors[i]);
-    const std::vector<std::size_t> setups = first_setups(sorted_by(hopeful, keys), Trials::at_a_time);
-    if (setups.empty()) return best_of(std::move(known));
-    trials_.run(setups, [&](std::size_t s, double step_s, double energy_j) {
-      return std::none_of(hopeful.begin(), hopeful.end(), [&](std::size_t c) {
-        if (trials_.space().candidates[c].setup != s) return false;
-        const Figures least_of_c = estimates_.figures(c, scenario, at_least(step_s), at_least(energy_j));
-        return keeps(least_of_c, scenario) && ties_with_best(value_of(scenario.objective, least_of_c), least);
-      });
-    });
-  }
+  return best_of(
+      search(scenario, [&](const std::vector<Standing>& known, const std::vector<Standing>& bounds) {
+        double least = std::numeric_limits<double>::infinity();
+        for (const Standing& each : known) least = std::min(least, each.value);
+        HopesOfSetups hopes;
+        for (const Standing& each : bounds)
+          if (ties_with_best(each.value, least)) hopes.add(setup_of(each), {each.value, each.time_s});
+        return hopes.all();
+      }));
 }
 
 std::vector<std::size_t> Planner::front(const Scenario& scenario) {
-  for (;;) {
-    std::vector<Standing> known, unknown;
-    for (const std::size_t c : open(scenario)) {
-      const Figures figures = simulated(c) ? estimates_.figures(c, scenario) : floor(c, scenario);
-      if (keeps(figures, scenario))
-        (simulated(c) ? known : unknown).push_back(standing(c, scenario, figures));
-    }
-    const std::vector<Standing> front = front_of(std::move(known));
-    std::erase_if(unknown, [&](const Standing& at_best) {
-      return cannot_reach(front, at_best.time_s, at_best.cost_usd);
-    });
-    if (unknown.empty()) {
-      std::vector<std::size_t> candidates;
-      for (const Standing& each : front) candidates.push_back(each.candidate);
-      return candidates;
-    }
-    std::vector<std::size_t> hopeful;
-    for (const Standing& each : unknown) hopeful.push_back(each.candidate);
-    // From the cheap end to the quick one: a few of each kind at a time.
-    std::vector<std::size_t> setups;
-    for (const double quick : {0.0, 0.5, 1.0, 2.0, 8.0}) {
-      std::vector<double> key;
-      for (const Standing& each : unknown)
-        key.push_back(std::log(each.cost_usd) + quick * std::log(each.time_s));
-      for (const std::size_t s : first_setups(sorted_by(hopeful, key), Trials::at_a_time / 4))
-        if (std::find(setups.begin(), setups.end(), s) == setups.end() && setups.size() < Trials::at_a_time)
-          setups.push_back(s);
-    }
-    trials_.run(setups, [&](std::size_t s, double step_s, double energy_j) {
-      return std::none_of(hopeful.begin(), hopeful.end(), [&](std::size_t c) {
-        if (trials_.space().candidates[c].setup != s) return false;
-        const Figures least_of_c = estimates_.figures(c, scenario, at_least(step_s), at_least(energy_j));
-        return keeps(least_of_c, scenario) && !cannot_reach(front, least_of_c.time_s, least_of_c.cost_usd);
+  std::vector<Standing> known =
+      search(scenario, [&](const std::vector<Standing>& so_far, const std::vector<Standing>& bounds) {
+        const std::vector<Standing> front = front_of(so_far);
+        HopesOfSetups hopes;
+        for (const Standing& each : bounds)
+          if (!cannot_reach(front, each.time_s, each.cost_usd)) hopes.add(setup_of(each), front_order(each));
+        return hopes.all();
       });
-    });
-  }
+  std::vector<std::size_t> candidates;
+  for (const Standing& each : front_of(std::move(known))) candidates.push_back(each.candidate);
+  return candidates;
 }
 
 std::map<std::string, std::int64_t> Planner::pruned(const Scenario& scenario) const {
@@ -171,7 +186,7 @@ std::map<std::string, std::int64_t> Planner::pruned(const Scenario& scenario) co
 std::int64_t Planner::planned_count() const {
   std::int64_t count = 0;
   for (const Candidate& candidate : trials_.space().candidates)
-    count += !trials_.trial(candidate.setup).label.empty();
+    count += trials_.trial(candidate.setup).planned;
   return count;
 }
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/planning/figures.h"
-#include "sim/planning/standing.h"
+#include "sim/search/best_first.h"
+#include "sim/search/standing.h"
 
 namespace convoy::inline planning {
 
@@ -33,6 +35,8 @@ class Planner {
   Figures figures(std::size_t candidate, const Scenario& scenario) const {
     return estimates_.figures(candidate, scenario);
   }
+  /// Of a simulated candidate the figures that its plan bounded it by.
+  Figures bound(std::size_t candidate, const Scenario& scenario) const;
   /// How many candidates were not simulated, by reason: those of Estimates, "deadline", "budget", and "bound":
   /// cannot be chosen, on the front or a runner-up even at their best.
   std::map<std::string, std::int64_t> pruned(const Scenario& scenario) const;
@@ -45,7 +49,13 @@ class Planner {
   /// Figures that no simulation of the candidate goes below, rounding aside.
   Figures floor(std::size_t candidate, const Scenario& scenario) const;
   static bool keeps(const Figures& figures, const Scenario& scenario);
-  std::vector<std::size_t> first_setups(const std::vector<std::size_t>& candidates, std::size_t most) const;
+  std::size_t setup_of(const Standing& standing) const {
+    return trials_.space().candidates[standing.candidate].setup;
+  }
+  std::vector<Standing> search(
+      const Scenario& scenario,
+      const std::function<std::vector<Hope>(const std::vector<Standing>& known,
+                                            const std::vector<Standing>& bounds)>& hopes);
 
   Trials& trials_;
   Estimates estimates_;

@@ -8,9 +8,8 @@
 
 namespace convoy::inline planning {
 
-/// What write_json wrote, as far as tables and reports need it: candidates' strategies stay behind, and
-/// so does what tells shares of a device's memory.
-/// @param file its name, for errors. @throws InputError: no JSON, or none of schema convoy.plan/1
+/// What write_json wrote (plan_fields.h).
+/// @param file its name, for errors. @throws InputError: no JSON, or no document with exactly these fields
 PlanAnswer read_plan_answer(std::istream& in, const std::string& file);
 
 }  // namespace convoy::planning

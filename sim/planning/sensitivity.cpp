@@ -7,6 +7,8 @@
 
 #include "sim/base/quantity.h"
 #include "sim/planning/answer.h"
+#include "sim/planning/why_not.h"
+#include "sim/planning/write_plan.h"
 
 namespace convoy::inline planning {
 namespace {
@@ -78,8 +80,9 @@ class Sensitivity {
         turning_point(reach, fine, [&](double f) { return planner_.best(at(f)) == choice_; });
     if (!factor) return;
     const double price = usd_per_h * *factor;
-    add(fmt::format("the price of {} {} by {:.3g} %, to {:.3f} USD/h", server, reach > 1 ? "rises" : "falls",
-                    100 * std::abs(*factor - 1), price),
+    add(fmt::format("the price of {} {} by {} %, to {}/h", server, reach > 1 ? "rises" : "falls",
+                    digits_text(100 * std::abs(*factor - 1), 3),
+                    price < 0.0995 ? usd_text(price) : fmt::format("{:.3f} USD", price)),
         "price", server, price, at(*factor));
   }
 
@@ -108,7 +111,8 @@ class Sensitivity {
     Scenario less = scenario_;
     less.constraints.budget_usd = now_.cost_usd * (1 - fine);
     if (scenario_.objective != PlanObjective::cost && planner_.best(less))
-      add(fmt::format("the budget is below {:.2f} USD", now_.cost_usd), "budget", "", now_.cost_usd, less);
+      add(fmt::format("the budget is below {}", limit_text(now_.cost_usd)), "budget", "", now_.cost_usd,
+          less);
     if (!scenario_.constraints.budget_usd) return;
     Scenario better = scenario_;
     better.constraints.budget_usd.reset();
@@ -118,7 +122,7 @@ class Sensitivity {
     if (!next) return;
     Scenario more = scenario_;
     more.constraints.budget_usd = planner_.figures(*next, scenario_).cost_usd;
-    add(fmt::format("the budget is {:.2f} USD or more", *more.constraints.budget_usd), "budget", "",
+    add(fmt::format("the budget is {} or more", limit_text(*more.constraints.budget_usd)), "budget", "",
         *more.constraints.budget_usd, more);
   }
 
@@ -172,8 +176,8 @@ class Sensitivity {
         turning_point(reach, coarse, [&](double f) { return planner_.best(at(f)) == choice_; });
     if (!factor) return;
     const double rate = most_per_s * *factor;
-    add(fmt::format("a core of the hosts makes no more than {:.3g} images/s ready", rate), "input", "", rate,
-        at(*factor));
+    add(fmt::format("a core of the hosts makes no more than {} images/s ready", digits_text(rate, 3)),
+        "input", "", rate, at(*factor));
   }
 
   /// Every link of every machine, faster or slower.

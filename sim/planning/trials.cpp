@@ -4,44 +4,36 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <memory>
+#include <tuple>
 
 #include "sim/base/names.h"
 #include "sim/planning/interval.h"
-#include "sim/run/search/assess.h"
+#include "sim/results/field_text.h"
+#include "sim/run/search/try_out.h"
 #include "sim/run/workers.h"
 
 namespace convoy::inline planning {
 namespace {
 
-/// Plain numbers followed by a text, as bytes between processes of this program.
-template <class Numbers>
-std::string packed(const Numbers& numbers, const std::string& text) {
-  return std::string(reinterpret_cast<const char*>(&numbers), sizeof numbers) + text;
-}
+constexpr auto solo_fields = [](auto& archive, auto& solo) {
+  archive.field("batch", solo.batch);
+  archive.field("step_s", solo.step_s);
+  archive.field("update_s", solo.update_s);
+  archive.field("device_energy_j", solo.device_energy_j);
+  archive.field("host_power_w", solo.host_power_w);
+  archive.field("peak_memory_bytes", solo.peak_memory_bytes);
+  archive.field("fits", solo.fits);
+};
 
-template <class Numbers>
-std::pair<Numbers, std::string> unpacked(const std::string& bytes) {
-  Numbers numbers;
-  std::memcpy(&numbers, bytes.data(), sizeof numbers);
-  return {numbers, bytes.substr(sizeof numbers)};
-}
-
-struct SoloNumbers {
-  double step_s, update_s, device_energy_j, host_power_w, peak_bytes;
-  std::int64_t batch, fits;
+constexpr auto solos_fields = [](auto& archive, auto& solos) {
+  archive.list("steps", solos.steps, solo_fields);
 };
 
 /// @param share of a device's memory that may be used
 bool fits_in(const Assessment& assessment, double share) {
   return assessment.fits && assessment.peak_bytes <= share * assessment.fullest_size_bytes;
 }
-
-struct TrialNumbers {
-  Trial::State state;
-  double step_s, energy_j, peak_bytes, compute_s, low, high;
-  std::size_t label_size;
-};
 
 double update_s(const PreparedRun& run) {
   double seconds = 0;
@@ -62,15 +54,15 @@ Point solo_point(const PlanSpec& spec, const Setup& setup) {
   return point;
 }
 
-SoloNumbers solo_numbers(const PreparedRun& run, std::int64_t batch, double share) {
+SoloStep solo_step_of(const PreparedRun& run, std::int64_t batch, double share) {
   const Assessment assessment = assess(run);
   const double host_w = run.machine.host_types[run.machine.hosts[0].type].host_power_w;
-  return {assessment.step_bound_s,
+  return {batch,
+          assessment.step_bound_s,
           update_s(run),
           assessment.energy_bound_j - host_w * assessment.step_bound_s,
           host_w,
           assessment.peak_bytes,
-          batch,
           fits_in(assessment, share)};
 }
 
@@ -146,43 +138,43 @@ void Trials::fill_cost_table() {
   preparer_.prepare(solo_point(spec_, solo_setup(items[0].first, Precision::fp32, 1)), nullptr);
   const FirstHalf work = [&](std::size_t i) -> SecondHalf {
     const auto& [name, precision] = items[i];
-    std::string bytes;
+    SoloSteps solos;
     const bool given = !spec_.batches.empty();
     for (std::size_t b = 0; given ? b < spec_.batches.size() : (std::int64_t{1} << b) <= largest_tried_batch;
          ++b) {
       const std::int64_t batch = given ? spec_.batches[b] : std::int64_t{1} << b;
       const PreparedRun run =
           preparer_.prepare(solo_point(spec_, solo_setup(name, precision, batch)), nullptr);
-      const SoloNumbers numbers = solo_numbers(run, batch, spec_.constraints.memory);
-      bytes += packed(numbers, "");
-      if (!given && !numbers.fits) break;
+      solos.steps.push_back(solo_step_of(run, batch, spec_.constraints.memory));
+      if (!given && !solos.steps.back().fits) break;
     }
-    return [bytes] { return bytes; };
+    return [bytes = to_text(solos, solos_fields)] { return bytes; };
   };
   std::size_t done = 0;
   run_in_workers(items.size(), jobs_, work, [&](std::size_t i, WorkerAnswer answer) {
     progress_("measuring servers", ++done, items.size());
-    const auto& [name, precision] = items[i];
-    if (answer.kind != WorkerAnswer::Kind::done) {
-      solo_[{name, precision, 0}].message = answer.bytes;
-      return;
-    }
-    for (std::size_t at = 0; at < answer.bytes.size(); at += sizeof(SoloNumbers)) {
-      const SoloNumbers n = unpacked<SoloNumbers>(answer.bytes.substr(at)).first;
-      solo_[{name, precision, n.batch}] = {
-          n.step_s, n.update_s, n.device_energy_j, n.host_power_w, n.peak_bytes, n.fits != 0, true, {}};
-    }
+    if (answer.kind == WorkerAnswer::Kind::done)
+      solo_[items[i]] = from_text<SoloSteps>(answer.bytes, solos_fields);
+    else
+      solo_[items[i]].message = std::move(answer.bytes);
   });
 }
 
 std::vector<std::int64_t> Trials::batches_of(const std::string& server, Precision precision) const {
   if (!spec_.batches.empty()) return spec_.batches;
   std::vector<std::int64_t> batches;
-  for (const auto& [key, solo] : solo_)
-    if (std::get<0>(key) == server && std::get<1>(key) == precision && solo.runs && solo.fits)
-      batches.push_back(std::get<2>(key));
+  for (const SoloStep& solo : solo_.at({server, precision}).steps)
+    if (solo.fits) batches.push_back(solo.batch);
   if (batches.empty()) batches.push_back(1);  // says why it cannot be
   return batches;
+}
+
+/// Nothing where the server does not run the setup's precision.
+const SoloStep* Trials::solo_step(const std::string& server, const Setup& setup) const {
+  const std::vector<SoloStep>& steps = solo_.at({server, setup.precision}).steps;
+  const auto found = std::find_if(steps.begin(), steps.end(),
+                                  [&](const SoloStep& solo) { return solo.batch == setup.batch_per_device; });
+  return found == steps.end() ? nullptr : &*found;
 }
 
 void Trials::bound(std::size_t s) {
@@ -190,71 +182,78 @@ void Trials::bound(std::size_t s) {
   Trial& trial = trials_[s];
   double hosts_w = 0, devices_j = 0;
   for (const auto& [name, count] : setup.order) {
-    const auto found = solo_.find({name, setup.precision, setup.batch_per_device});
-    if (found == solo_.end()) {
-      trial.state = Trial::State::cannot_run;
-      trial.message = solo_[{name, setup.precision, 0}].message;
+    const SoloStep* const found = solo_step(name, setup);
+    if (!found) {
+      trial.state = TrialState::cannot_run;
+      trial.message = solo_.at({name, setup.precision}).message;
       return;
     }
     if (!runs_whole_network(setup.strategy) || text_at(setup.strategy, "shares") == "speed") continue;
-    const SoloStep& solo = found->second;
+    const SoloStep& solo = *found;
     const bool whole = keeps_all_states(setup.strategy);
     trial.step_s = std::max(trial.step_s, solo.step_s - (whole ? 0 : solo.update_s));
     hosts_w += solo.host_power_w * static_cast<double>(count);
     if (whole)
       devices_j += solo.device_energy_j * static_cast<double>(count * servers_.at(name).device_count());
     if (whole && !setup.strategy.find("micro_batches") && !solo.fits) {
-      trial.state = Trial::State::too_large;
+      trial.state = TrialState::too_large;
       trial.peak_memory_bytes = solo.peak_memory_bytes;
     }
   }
   trial.energy_j = hosts_w * trial.step_s + devices_j;
 }
 
-void Trials::run(std::span<const std::size_t> setups, const Hopeless& hopeless) {
-  const double share = spec_.constraints.memory;
-  const FirstHalf work = [&](std::size_t item) -> SecondHalf {
-    const std::size_t s = setups[item];
-    auto run = std::make_shared<const PreparedRun>(
-        preparer_.prepare(point_of(spec_, space_.setups[s]), nullptr, change_));
-    return [run, s, share, &hopeless] {
-      const Assessment assessment = assess(*run);
-      const std::string label = run->algorithms.empty()
-                                    ? run->strategy
-                                    : fmt::format("{} ({})", run->strategy, fmt::join(run->algorithms, ", "));
-      const bool fits = fits_in(assessment, share);
-      if (!fits || hopeless(s, assessment.step_bound_s, assessment.energy_bound_j))
-        return packed(
-            TrialNumbers{fits ? Trial::State::planned : Trial::State::too_large, assessment.step_bound_s,
-                         assessment.energy_bound_j, assessment.peak_bytes, 0, 1, 1, label.size()},
-            label);
-      const RunResult result = simulate(*run, false).result;
-      const auto [low, high] = step_interval(result);
-      return packed(TrialNumbers{Trial::State::simulated, result.step_time_s, result.energy_j,
-                                 result.peak_memory_bytes, result.compute_s, low, high, label.size()},
-                    label + result.bottleneck.text);
-    };
-  };
-  run_in_workers(setups.size(), jobs_, work, [&](std::size_t item, WorkerAnswer answer) {
+PreparedRun Trials::prepared(std::size_t s) {
+  return preparer_.prepare(point_of(spec_, space_.setups[s]), nullptr, change_);
+}
+
+void Trials::plan(const std::vector<std::size_t>& setups) {
+  const auto prepare = [&](std::size_t item) { return prepared(setups[item]); };
+  plan_in_workers(setups.size(), jobs_, prepare, [&](std::size_t item, Tried<Assessment> tried) {
     progress_("simulating candidates", ++tried_, trials_.size());
     Trial& trial = trials_[setups[item]];
-    if (answer.kind != WorkerAnswer::Kind::done) {
-      trial.state =
-          answer.kind == WorkerAnswer::Kind::failed ? Trial::State::failed : Trial::State::cannot_run;
-      trial.message = std::move(answer.bytes);
+    trial.planned = true;
+    if (!tried.value) {
+      trial.state = tried.state();
+      trial.message = std::move(tried.message);
       return;
     }
-    const auto [n, text] = unpacked<TrialNumbers>(answer.bytes);
-    const bool exact = n.state == Trial::State::simulated;
-    trial.state = n.state;
-    trial.step_s = exact ? n.step_s : std::max(trial.step_s, n.step_s);
-    trial.energy_j = exact ? n.energy_j : std::max(trial.energy_j, n.energy_j);
-    trial.peak_memory_bytes = n.peak_bytes;
-    trial.compute_s = n.compute_s;
-    trial.step_low = n.low, trial.step_high = n.high;
-    trial.label = text.substr(0, n.label_size);
-    trial.bottleneck = text.substr(n.label_size);
+    const Assessment& assessment = *tried.value;
+    trial.state = fits_in(assessment, spec_.constraints.memory) ? TrialState::planned : TrialState::too_large;
+    trial.step_s = std::max(trial.step_s, assessment.step_bound_s);
+    trial.energy_j = std::max(trial.energy_j, assessment.energy_bound_j);
+    trial.peak_memory_bytes = assessment.peak_bytes;
   });
+}
+
+std::vector<SearchSpace::Record> Trials::simulate(const std::vector<std::size_t>& setups) {
+  const auto prepare = [&](std::size_t item) { return prepared(setups[item]); };
+  auto outputs =
+      std::make_shared<std::vector<Tried<RunOutput>>>(simulate_in_workers(setups.size(), jobs_, prepare, {}));
+  std::vector<SearchSpace::Record> records;
+  for (std::size_t item = 0; item < setups.size(); ++item)
+    records.push_back([this, outputs, item, s = setups[item]] { record(s, (*outputs)[item]); });
+  return records;
+}
+
+void Trials::record(std::size_t s, const Tried<RunOutput>& tried) {
+  Trial& trial = trials_[s];
+  if (!tried.value) {
+    trial.state = tried.state();
+    trial.message = tried.message;
+    return;
+  }
+  const RunResult& result = tried.value->result;
+  trial.state = TrialState::simulated;
+  trial.bound_step_s = trial.step_s, trial.bound_energy_j = trial.energy_j;
+  trial.step_s = result.step_time_s;
+  trial.energy_j = result.energy_j;
+  trial.peak_memory_bytes = result.peak_memory_bytes;
+  std::tie(trial.step_low, trial.step_high) = step_interval(result);
+  trial.label = result.algorithms.empty()
+                    ? result.strategy
+                    : fmt::format("{} ({})", result.strategy, fmt::join(result.algorithms, ", "));
+  trial.bottleneck = result.bottleneck.text;
 }
 
 }  // namespace convoy::planning

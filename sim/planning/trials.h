@@ -4,38 +4,45 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <span>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "sim/planning/candidates.h"
+#include "sim/run/search/try_out.h"
 #include "sim/run/simulate.h"
 #include "sim/run/what_if.h"
+#include "sim/search/best_first.h"
+#include "sim/search/trial_state.h"
 
 namespace convoy::inline planning {
 
 /// What is known of a setup's training step. It grows: first bounds, then a plan, then a simulation.
 struct Trial {
-  enum class State : std::uint8_t { bounded, planned, simulated, too_large, cannot_run, failed };
-  State state = State::bounded;
+  TrialState state = TrialState::open;
+  bool planned = false;             ///< a plan was made, though it may not fit
   double step_s = 0, energy_j = 0;  ///< of a step: of a simulated one exactly, else no simulation gives less
-  double peak_memory_bytes = 0;     ///< of the fullest device, from the plan on
-  double compute_s = 0;             ///< of the critical device, where simulated
+  double bound_step_s = 0, bound_energy_j = 0;  ///< of the plan, where simulated
+  double peak_memory_bytes = 0;                 ///< of the fullest device, from the plan on
   double step_low = 1, step_high = 1;  ///< the interval of step_s, as factors of it
-  std::string label;                   ///< of the strategy
+  std::string label;                   ///< of the strategy, where simulated
   std::string bottleneck;              ///< a sentence, where simulated
   std::string message;                 ///< why it cannot run, or what failed
 };
 
 /// One step on one device, alone: the cost table that all setups with that server, precision and batch share.
 struct SoloStep {
+  std::int64_t batch = 0;
   double step_s = 0, update_s = 0;  ///< no step is shorter; what the update alone takes
   double device_energy_j = 0, host_power_w = 0;
   double peak_memory_bytes = 0;
   bool fits = false;
-  bool runs = false;    ///< the device knows the precision
-  std::string message;  ///< why it does not run
+};
+
+/// The steps of a server with one precision.
+struct SoloSteps {
+  std::vector<SoloStep> steps;  ///< by batch
+  std::string message;          ///< why there are none
 };
 
 /// Setups and what trials of them have shown. Simulations run in processes of their own; how many at a time
@@ -53,23 +60,23 @@ class Trials {
   const Setup& setup(std::size_t s) const { return space_.setups[s]; }
   const Trial& trial(std::size_t s) const { return trials_[s]; }
 
-  /// Whether a setup whose step takes at least `step_s` and `energy_j` need not be simulated any more.
-  using Hopeless = std::function<bool(std::size_t setup, double step_s, double energy_j)>;
-  /// Plans setups, and simulates those that fit and are not hopeless by the bounds of their plans.
-  void run(std::span<const std::size_t> setups, const Hopeless& hopeless);
+  void plan(const std::vector<std::size_t>& setups);
+  /// Simulates planned setups. Their trials show it when the records are called.
+  std::vector<SearchSpace::Record> simulate(const std::vector<std::size_t>& setups);
+  std::size_t jobs() const { return jobs_; }
 
   /// The same space on machines that are changed; bounds of their own, nothing simulated yet.
   Trials with(const WhatIf& change) const;
 
-  static constexpr std::size_t at_a_time =
-      16;  ///< setups to hand over at a time; fixed, so that outcomes are
-
  private:
-  using SoloKey = std::tuple<std::string, Precision, std::int64_t>;
+  using SoloKey = std::pair<std::string, Precision>;
 
   void read_servers();
   void fill_cost_table();
   void bound(std::size_t setup);
+  const SoloStep* solo_step(const std::string& server, const Setup& setup) const;
+  PreparedRun prepared(std::size_t setup);
+  void record(std::size_t setup, const Tried<RunOutput>& tried);
   std::vector<std::int64_t> batches_of(const std::string& server, Precision precision) const;
 
   PlanSpec spec_;
@@ -79,7 +86,7 @@ class Trials {
   WhatIf change_;
   Preparer preparer_;
   ServerTable servers_;
-  std::map<SoloKey, SoloStep> solo_;
+  std::map<SoloKey, SoloSteps> solo_;
   CandidateSpace space_;
   std::vector<Trial> trials_;
 };

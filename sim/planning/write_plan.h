@@ -27,7 +27,14 @@ std::string question_text(const PlanAnswer& answer);
 /// "3456 candidates: 41 simulated; not simulated: 2,890 cannot be better (bound), ..."
 std::string effort_text(const PlanAnswer& answer);
 inline constexpr double joules_a_kwh = 3.6e6;
-std::string usd_text(double usd);  ///< "609 USD", "not known"
+/// "609 USD", "0.034 USD", "price not known"; never 0 for a sum above it.
+std::string usd_text(double usd);
+/// What an hour of a candidate costs: "24.5 USD/h", "0.046 USD/h of electricity", or both.
+std::string hour_text(const CandidateResultOfPlan& candidate);
+/// What an hour of one of its servers costs by its price: "24.48 USD/h", "its electricity".
+std::string hour_text(const CandidateResultOfPlan& candidate, const Price& price);
+/// So many digits, without an exponent however large the value is: "12.3", "4790".
+std::string digits_text(double value, int digits);
 std::string hours_text(double seconds);
 
 }  // namespace convoy::planning

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -53,7 +54,8 @@ class FieldReader {
   void truth(std::string_view name, bool& value) {
     if (const Json* there = object_.find(name)) read_value(*there, at(name), value);
   }
-  void optional(std::string_view name, std::optional<double>& number) {
+  template <class T>
+  void optional(std::string_view name, std::optional<T>& number) {
     if (const Json* value = object_.find(name)) read_value(*value, at(name), number.emplace());
   }
   template <class T, class Fields>
@@ -63,6 +65,20 @@ class FieldReader {
   template <class T, class Fields>
   void optional_block(std::string_view name, std::optional<T>& value, Fields fields) {
     optional(name, value, fields);
+  }
+  template <class T, class Fields>
+  void nullable_block(std::string_view name, std::optional<T>& value, Fields fields) {
+    const Json& there = object_.get(name);
+    if (!there.is_null()) whole(there, at(name), value.emplace(), fields);
+  }
+  template <class T, class Fields>
+  void block(std::string_view name, T& value, Fields fields) {
+    object(name, value, fields);
+  }
+  template <class Fields>
+  void part(std::string_view name, bool& there, Fields fields) {
+    there = object_.has(name);
+    if (there) fields();
   }
   template <class T, class Fields>
   void object(std::string_view name, T& value, Fields fields) {
@@ -75,12 +91,56 @@ class FieldReader {
     });
   }
   template <class T, class Fields>
+  void blocks(std::string_view name, std::vector<T>& values, Fields fields) {
+    list(name, values, fields);
+  }
+  template <class T, class Fields>
   void list_where(bool, std::string_view name, std::vector<T>& values, Fields fields) {
     const Json* value = object_.find(name);
     if (!value) return;
     items(name, *value, [&](const Json& item, const JsonPlace& place) {
       whole(item, place, values.emplace_back(), fields);
     });
+  }
+  void constant(std::string_view name, std::string_view text) {
+    std::string found;
+    field(name, found);
+    if (found != text) throw JsonError(at(name), fmt::format("expected '{}', not '{}'", text, found));
+  }
+  void known(std::string_view name, double& number) {
+    number = std::numeric_limits<double>::infinity();
+    const Json& value = object_.get(name);
+    if (!value.is_null()) read_value(value, at(name), number);
+  }
+  void known(std::string_view name, std::pair<double, double>& bounds) {
+    constexpr double unknown = std::numeric_limits<double>::infinity();
+    bounds = {unknown, unknown};
+    if (object_.get(name).is_null()) return;
+    std::array<double, 2> found{};
+    range(name, found);
+    bounds = {found[0], found[1]};
+  }
+  void scaled(std::string_view name, double& number, double unit) {
+    field(name, number);
+    number *= unit;
+  }
+  void optional_text(std::string_view name, std::string& text) {
+    if (const Json* value = object_.find(name)) read_value(*value, at(name), text);
+  }
+  void nullable_text(std::string_view name, std::string& text) {
+    const Json& value = object_.get(name);
+    if (!value.is_null()) read_value(value, at(name), text);
+  }
+  template <class Enumeration, std::size_t count>
+  void choice(std::string_view name, Enumeration& value, const std::array<Enumeration, count>& all) {
+    std::string found;
+    field(name, found);
+    for (const Enumeration each : all)
+      if (to_string(each) == found) {
+        value = each;
+        return;
+      }
+    throw JsonError(at(name), fmt::format("'{}' is not known", found));
   }
   template <class T>
   void count(std::string_view, const std::vector<T>&) {}
@@ -94,6 +154,18 @@ class FieldReader {
   void texts(std::string_view name, std::vector<std::string>& texts) {
     items(name, object_.get(name),
           [&](const Json& item, const JsonPlace& place) { read_value(item, place, texts.emplace_back()); });
+  }
+  void lines(std::string_view name, std::vector<std::string>& list) { texts(name, list); }
+  template <class Counts>
+  void counts(std::string_view name, Counts& counts) {
+    const JsonPlace place = at(name);
+    const Json& value = object_.get(name);
+    JsonObject(value, place);
+    for (const auto& [key, item] : value.items()) {
+      std::int64_t number = 0;
+      read_value(item, JsonPlace{&place, key}, number);
+      counts.insert(counts.end(), {key, number});
+    }
   }
   void map(std::string_view name, std::vector<std::pair<std::string, std::string>>& pairs) {
     const JsonPlace place = at(name);

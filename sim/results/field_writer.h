@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -37,7 +38,8 @@ class FieldWriter {
   void truth(std::string_view name, bool value) {
     if (value) json_.field(name, value);
   }
-  void optional(std::string_view name, const std::optional<double>& number) {
+  template <class T>
+  void optional(std::string_view name, const std::optional<T>& number) {
     if (number) json_.field(name, *number);
   }
   template <class T, class Fields>
@@ -47,11 +49,22 @@ class FieldWriter {
 
   template <class T, class Fields>
   void optional_block(std::string_view name, const std::optional<T>& value, Fields fields) {
-    if (!value) return;
+    if (value) block(name, *value, fields);
+  }
+  template <class T, class Fields>
+  void nullable_block(std::string_view name, const std::optional<T>& value, Fields fields) {
+    value ? block(name, *value, fields) : null(name);
+  }
+  template <class T, class Fields>
+  void block(std::string_view name, const T& value, Fields fields) {
     json_.key(name);
     json_.begin_object();
-    fields(*this, *value);
+    fields(*this, value);
     json_.end_object();
+  }
+  template <class Fields>
+  void part(std::string_view, bool there, Fields fields) {
+    if (there) fields();
   }
 
   template <class T, class Fields>
@@ -82,6 +95,25 @@ class FieldWriter {
     json_.end_array();
   }
 
+  void constant(std::string_view name, std::string_view text) { json_.field(name, text); }
+  void known(std::string_view name, double number) {
+    std::isfinite(number) ? json_.field(name, number) : null(name);
+  }
+  void known(std::string_view name, const std::pair<double, double>& bounds) {
+    if (!std::isfinite(bounds.first) || !std::isfinite(bounds.second)) return null(name);
+    range(name, {bounds.first, bounds.second});
+  }
+  void scaled(std::string_view name, double number, double unit) { json_.field(name, number / unit); }
+  void optional_text(std::string_view name, const std::string& text) {
+    if (!text.empty()) json_.field(name, text);
+  }
+  void nullable_text(std::string_view name, const std::string& text) {
+    text.empty() ? null(name) : json_.field(name, text);
+  }
+  template <class Enumeration, std::size_t count>
+  void choice(std::string_view name, Enumeration value, const std::array<Enumeration, count>&) {
+    json_.field(name, to_string(value));
+  }
   template <class T>
   void count(std::string_view, const std::vector<T>&) {}
   void range(std::string_view name, const std::array<double, 2>& bounds) {
@@ -95,6 +127,19 @@ class FieldWriter {
     json_.begin_array(Style::compact);
     for (const std::string& text : texts) json_.value(std::string_view(text));
     json_.end_array();
+  }
+  void lines(std::string_view name, const std::vector<std::string>& texts) {
+    json_.key(name);
+    json_.begin_array();
+    for (const std::string& text : texts) json_.value(std::string_view(text));
+    json_.end_array();
+  }
+  template <class Counts>
+  void counts(std::string_view name, const Counts& counts) {
+    json_.key(name);
+    json_.begin_object(Style::compact);
+    for (const auto& [key, number] : counts) json_.field(key, number);
+    json_.end_object();
   }
   void map(std::string_view name, const std::vector<std::pair<std::string, std::string>>& pairs) {
     json_.key(name);

@@ -39,6 +39,7 @@ class JsonObject {
   JsonObject(const Json& value, const JsonPlace& place);
   const Json* find(std::string_view name);
   const Json& get(std::string_view name);  ///< it must be present
+  bool has(std::string_view name) const { return value_.contains(name); }
   void finish() const;
   const JsonPlace& place() const { return place_; }
 

@@ -28,6 +28,20 @@
 //   yaml(name, node)                  a YAML value, in one line
 //   memory(name, array)               bytes by class of memory
 //   null(name)                        never has a value
+//
+// and, for documents that are no results (sim/planning/plan_fields.h), results.json's writer and its reader:
+//
+//   constant(name, text)              always the same; another text is an error of the reader
+//   block(name, value, fields)        an object, a name a line
+//   nullable_block(name, optional, fields)    the same, or null
+//   part(name, there, fields)         more fields of this object, of which `name` is the first, or none of them
+//   known(name, value)                a number or a range; null where it is infinite
+//   scaled(name, value, unit)         a number in a unit
+//   optional_text(name, text)         only where it is not empty
+//   nullable_text(name, text)         null where it is empty
+//   choice(name, value, all)          an enumerator, by to_string()
+//   counts(name, pairs)               text -> whole number, in one line
+//   lines(name, texts)                a text a line
 
 namespace convoy::inline results {
 
@@ -98,14 +112,19 @@ inline constexpr auto partition_fields = [](auto& archive, auto& partition) {
   archive.null("partition_s");  // a clock's reading would make results differ from run to run
 };
 
-inline constexpr auto candidate_fields = [](auto& archive, auto& candidate) {
-  archive.field("strategy", candidate.strategy);
-  archive.yaml("candidate", candidate.candidate);
+/// How a candidate of a search stands against the best one, and why: of `kind: auto`, and of plans.
+inline constexpr auto why_not_fields = [](auto& archive, auto& candidate) {
   archive.field("outcome", candidate.outcome);
   archive.nullable("value", candidate.value);
   archive.nullable("bound", candidate.bound);
   archive.field("tie", candidate.tie);
   archive.field("reason", candidate.reason);
+};
+
+inline constexpr auto candidate_fields = [](auto& archive, auto& candidate) {
+  archive.field("strategy", candidate.strategy);
+  archive.yaml("candidate", candidate.candidate);
+  why_not_fields(archive, candidate);
 };
 
 inline constexpr auto search_fields = [](auto& archive, auto& search) {
@@ -235,13 +254,21 @@ inline constexpr auto schedule_fields = [](auto& archive, auto& schedule) {
   archive.optional("scattered_share", schedule.scattered_share);
 };
 
-inline constexpr auto manifest_fields = [](auto& archive, auto& manifest) {
+inline constexpr auto program_fields = [](auto& archive, auto& manifest) {
   archive.field("version", manifest.version);
   archive.field("simgrid", manifest.simgrid);
-  archive.field("network_model", manifest.network_model);
+};
+
+inline constexpr auto input_files_fields = [](auto& archive, auto& manifest) {
   archive.field("config_sha256", manifest.config_sha256);
   archive.texts("set", manifest.set);
   archive.map("inputs", manifest.inputs);
+};
+
+inline constexpr auto manifest_fields = [](auto& archive, auto& manifest) {
+  program_fields(archive, manifest);
+  archive.field("network_model", manifest.network_model);
+  input_files_fields(archive, manifest);
 };
 
 inline constexpr std::string_view results_schema = "convoy.results/1";

@@ -48,7 +48,7 @@ std::vector<Bounded> simulated_setups(const std::string& strategies) {
     all.push_back({trials.trial(s), {}, static_cast<std::uint64_t>(trials.setup(s).devices)});
   Planner(trials).simulate_all({});
   for (std::size_t s = 0; s < all.size(); ++s) all[s].after = trials.trial(s);
-  std::erase_if(all, [](const Bounded& setup) { return setup.after.state != Trial::State::simulated; });
+  std::erase_if(all, [](const Bounded& setup) { return setup.after.state != TrialState::simulated; });
   return all;
 }
 

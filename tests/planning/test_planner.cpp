@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -107,6 +108,23 @@ TEST_CASE("planner: with bounds the same answer as with every candidate simulate
   CHECK(chosen >= 2);
 }
 
+TEST_CASE(
+    "planner: candidates without a price, or of which nothing is known beforehand, are searched alike") {
+  // A pipeline has no bound before it is planned, and a server of nobody's has no price.
+  const PlanSpec spec = plans::spec_of(
+      "{epochs: 30}",
+      "{objective: time, servers: [aws-p3.2xlarge, aws-g4dn.12xlarge, dgx1-v100], nodes: [1, 2], "
+      "batch_per_device: [16, 64], strategies: [{kind: data_parallel, sync: all_reduce}, {kind: pipeline, "
+      "micro_batches: 2, stages: 2}]}");
+  const PlanAnswer quick = answer_of(spec, false), slow = answer_of(spec, true);
+  CHECK(found(quick) == found(slow));
+  CHECK(quick.simulated < slow.simulated);
+  const auto unpriced = [](const CandidateResultOfPlan& candidate) { return candidate.prices.empty(); };
+  CHECK(std::any_of(quick.front.begin(), quick.front.end(), unpriced) +
+            std::any_of(quick.runners_up.begin(), quick.runners_up.end(), unpriced) >
+        0);
+}
+
 TEST_CASE("planner: the choice is the least of all that keep the constraints, by a loop over all of them") {
   for (unsigned seed = 101; seed <= 104; ++seed) {
     const std::string objective = all_objectives[seed % 4];
@@ -115,14 +133,12 @@ TEST_CASE("planner: the choice is the least of all that keep the constraints, by
     CAPTURE(space.plan);
     const PlanSpec spec = plans::spec_of(space.goal, space.plan);
     Trials trials = plans::trials_of(spec, 2);
-    std::vector<std::size_t> all(trials.space().setups.size());
-    for (std::size_t s = 0; s < all.size(); ++s) all[s] = s;
-    trials.run(all, [](std::size_t, double, double) { return false; });
+    Planner(trials).simulate_all({});
     std::optional<double> least;
     for (const Candidate& candidate : trials.space().candidates) {
       const Setup& setup = trials.setup(candidate.setup);
       const Trial& trial = trials.trial(candidate.setup);
-      if (trial.state != Trial::State::simulated || candidate.prices.empty()) continue;
+      if (trial.state != TrialState::simulated || candidate.prices.empty()) continue;
       const double epochs = spec.goal.epochs(static_cast<double>(setup.global_batch))->epochs;
       const double images_per_s = static_cast<double>(setup.global_batch) / trial.step_s;
       const double time_s = epochs * 100000 / images_per_s + spec.goal.beside_s(epochs);

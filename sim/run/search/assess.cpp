@@ -14,8 +14,6 @@
 namespace convoy::inline search {
 namespace {
 
-constexpr double rounding = 1e-6;  ///< far above the rounding differences between bounds and replays
-
 std::string bound_text(const LowerBound& bound, const Machine& machine) {
   if (bound.link)
     return fmt::format("at least {} a step: from {} on {} of {} have to cross",
@@ -85,11 +83,6 @@ Rank best_rank(Objective objective, const Assessment& assessment) {
       return {assessment.peak_bytes, time_s};
   }
   return {};
-}
-
-bool cannot_beat(const Rank& bound, const Rank& rank) {
-  if (bound.value * (1 - rounding) > rank.value) return true;
-  return bound.value == rank.value && bound.time_s * (1 - rounding) > rank.time_s;
 }
 
 }  // namespace convoy::search

@@ -6,6 +6,7 @@
 
 #include "sim/run/search/search_spec.h"
 #include "sim/run/simulate.h"
+#include "sim/search/rank.h"
 
 namespace convoy::inline search {
 
@@ -28,20 +29,10 @@ struct Assessment {
 
 Assessment assess(const PreparedRun& run);
 
-/// The order of candidates: smaller is better, and `time_s` decides if the values are equal.
-struct Rank {
-  double value = 0;   ///< of the objective: s or J an image, USD an epoch, bytes
-  double time_s = 0;  ///< an image
-  auto operator<=>(const Rank&) const = default;
-};
-
-/// The rank of a simulated candidate.
+/// The rank of a simulated candidate: s or J an image, USD an epoch, or bytes; then s an image.
 Rank rank_of(Objective objective, const RunResult& result);
 
 /// No simulation of the candidate has a better rank. @pre for cost: price and samples are known
 Rank best_rank(Objective objective, const Assessment& assessment);
-
-/// Whether a candidate whose best possible rank is `bound` cannot be better than `rank`, apart from rounding.
-bool cannot_beat(const Rank& bound, const Rank& rank);
 
 }  // namespace convoy::search

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "sim/run/search/reasons.h"
+#include "sim/search/more_text.h"
 
 namespace convoy::inline search {
 namespace {
@@ -12,17 +13,15 @@ namespace {
 /// The group of a candidate: simulated, could have been simulated, too large, impossible.
 int group_of(const Candidate& candidate) {
   switch (candidate.state) {
-    case CandidateState::simulated:
+    case TrialState::simulated:
       return 0;
-    case CandidateState::open:
-    case CandidateState::planned:
-    case CandidateState::pruned:
-    case CandidateState::unknown:
+    case TrialState::open:
+    case TrialState::planned:
       return 1;
-    case CandidateState::too_large:
+    case TrialState::too_large:
       return 2;
-    case CandidateState::cannot_run:
-    case CandidateState::failed:
+    case TrialState::cannot_run:
+    case TrialState::failed:
       break;
   }
   return 3;
@@ -46,7 +45,7 @@ std::vector<std::string> names_of(const SearchSpec& spec, const std::vector<Cand
   std::vector<const YamlNode*> mappings;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const std::string& label = candidates[i].assessment.label;
-    const bool runs = candidates[i].state != CandidateState::cannot_run && !label.empty();
+    const bool runs = candidates[i].state != TrialState::cannot_run && !label.empty();
     labels.push_back(!runs ? to_flow(spec.candidates[i].mapping) : label);
     mappings.push_back(&spec.candidates[i].mapping);
   }
@@ -56,29 +55,26 @@ std::vector<std::string> names_of(const SearchSpec& spec, const std::vector<Cand
 void say_outcome(const SearchSpec& spec, const Candidate& candidate, const Candidate& best,
                  CandidateResult& row) {
   switch (candidate.state) {
-    case CandidateState::cannot_run:
+    case TrialState::cannot_run:
       row.outcome = "cannot_run";
       row.reason = "cannot run: " + candidate.message;
       break;
-    case CandidateState::failed:
+    case TrialState::failed:
       row.outcome = "failed";
       row.reason = "failed: " + candidate.message;
       break;
-    case CandidateState::too_large:
+    case TrialState::too_large:
       row.outcome = "does_not_fit";
       row.reason = why_too_large(candidate.assessment);
       break;
-    case CandidateState::open:
-    case CandidateState::planned:
-    case CandidateState::unknown:
-      row.outcome = "unknown";
-      row.reason = "not simulated, the budget is spent: " + bound_text(candidate.assessment, best.result);
+    case TrialState::open:
+    case TrialState::planned:
+      row.outcome = candidate.ruled_out ? "pruned" : "unknown";
+      row.reason = candidate.ruled_out ? why_pruned(spec.objective, candidate.assessment, best.result)
+                                       : "not simulated, the budget is spent: " +
+                                             bound_text(candidate.assessment, best.result);
       break;
-    case CandidateState::pruned:
-      row.outcome = "pruned";
-      row.reason = why_pruned(spec.objective, candidate.assessment, best.result);
-      break;
-    case CandidateState::simulated:
+    case TrialState::simulated:
       row.outcome = &candidate == &best ? "best" : "beaten";
       row.reason = &candidate == &best ? best.result.bottleneck.text
                                        : why_beaten(spec.objective, candidate.result, best.result);
@@ -89,9 +85,9 @@ void say_outcome(const SearchSpec& spec, const Candidate& candidate, const Candi
 /// States a tie if the difference to the best is smaller than predictions can tell.
 void say_tie(Objective objective, const Candidate& candidate, const RunResult& best,
              const StepSpreads& spreads, CandidateResult& row) {
-  if (candidate.state == CandidateState::simulated) {
+  if (candidate.state == TrialState::simulated) {
     row.tie = is_tie(objective, candidate.result, best, spreads);
-    if (row.tie) row.reason += "; a tie: the difference is within its 80 % interval";
+    if (row.tie) row.reason += tie_text;
   } else if (group_of(candidate) < 2 && may_be_tie(objective, candidate.bound, best, spreads)) {
     row.reason += "; perhaps a tie: its bound is within the 80 % interval of the difference";
   }
@@ -114,8 +110,8 @@ SearchSummary summarise(const SearchSpec& spec, const std::vector<Candidate>& ca
     say_outcome(spec, candidate, candidates[best], row);
     if (i != best) say_tie(spec.objective, candidate, candidates[best].result, spreads, row);
     summary.planned += candidate.planned;
-    summary.pruned_by_cost_table += candidate.state == CandidateState::pruned && !candidate.planned;
-    if (candidate.state == CandidateState::unknown || candidate.state == CandidateState::failed)
+    summary.pruned_by_cost_table += candidate.ruled_out && !candidate.planned;
+    if ((group_of(candidate) == 1 && !candidate.ruled_out) || candidate.state == TrialState::failed)
       summary.proven = false;
     summary.ranking.push_back(std::move(row));
   }

@@ -10,25 +10,16 @@
 #include "sim/run/evaluate.h"
 #include "sim/run/search/assess.h"
 #include "sim/run/search/search_spec.h"
+#include "sim/search/trial_state.h"
 
 namespace convoy::inline search {
 
-enum class CandidateState : std::uint8_t {
-  cannot_run,
-  failed,
-  open,  ///< not planned yet
-  planned,
-  too_large,
-  pruned,
-  unknown,
-  simulated
-};
-
 /// What is known about a candidate so far.
 struct Candidate {
-  CandidateState state = CandidateState::cannot_run;
+  TrialState state = TrialState::cannot_run;
   std::string message;   ///< why it cannot run, or what failed
-  bool planned = false;  ///< if false, the assessment is that of the cost table, if it has one
+  bool ruled_out = false;  ///< not simulated because it cannot beat the best one; else the budget was spent
+  bool planned = false;    ///< if false, the assessment is that of the cost table, if it has one
   Assessment assessment;
   Rank bound;
   RunResult result;  ///< of a simulated candidate, without devices and links

@@ -12,15 +12,10 @@
 #include "sim/base/quantity.h"
 #include "sim/base/ties.h"
 #include "sim/costs/residuals.h"
+#include "sim/search/more_text.h"
 
 namespace convoy::inline search {
 namespace {
-
-std::string more(double value, double than) {
-  const double share = than > 0 ? value / than - 1 : 0;
-  return share >= 1 ? fmt::format("{:.1f} times", share + 1)
-                    : fmt::format("{:.{}f} %", 100 * share, share < 0.0995 ? 1 : 0);
-}
 
 /// The part of the critical device's step that grows most: computing, exposed communication or idle time.
 std::string what_grows(const RunResult& loser, const RunResult& best, double scale) {
@@ -46,17 +41,17 @@ std::string why_beaten(Objective objective, const RunResult& loser, const RunRes
   switch (objective) {
     case Objective::memory:
       if (as_good)
-        return fmt::format("as little memory, but {} slower: {}", more(its.time_s, bests.time_s), why);
+        return fmt::format("as little memory, but {} slower: {}", more_text(its.time_s, bests.time_s), why);
       return fmt::format("needs {} more memory", format_bytes(its.value - bests.value));
     case Objective::cost:
-      return fmt::format("{} dearer: {}", more(its.value, bests.value), why);
+      return fmt::format("{} dearer: {}", more_text(its.value, bests.value), why);
     case Objective::energy:
-      return fmt::format("{} more energy: {}", more(its.value, bests.value), why);
+      return fmt::format("{} more energy: {}", more_text(its.value, bests.value), why);
     case Objective::step_time:
     case Objective::throughput:
       break;
   }
-  return fmt::format("{} slower: {}", more(its.value, bests.value), why);
+  return fmt::format("{} slower: {}", more_text(its.value, bests.value), why);
 }
 
 std::string why_pruned(Objective objective, const Assessment& pruned, const RunResult& best) {

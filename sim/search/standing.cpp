@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "sim/planning/standing.h"
+#include "sim/search/standing.h"
 
 #include <algorithm>
 
 #include "sim/base/ties.h"
 
-namespace convoy::inline planning {
+namespace convoy::inline search {
 namespace {
 
 /// Of candidates that tie in what is asked for. @pre not empty
@@ -47,4 +47,4 @@ bool cannot_reach(const std::vector<Standing>& front, double time_s, double cost
   });
 }
 
-}  // namespace convoy::planning
+}  // namespace convoy::search

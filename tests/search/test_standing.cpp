@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "sim/base/ties.h"
-#include "sim/planning/standing.h"
+#include "sim/search/standing.h"
 
 using namespace convoy;
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-namespace convoy::inline planning {
+namespace convoy::inline search {
 
 /// What a candidate is compared with others by.
 struct Standing {
@@ -30,4 +30,4 @@ std::vector<Standing> front_of(std::vector<Standing> all);
 /// Whether a candidate that takes at least `time_s` and `cost_usd` can neither be on the front nor change it.
 bool cannot_reach(const std::vector<Standing>& front, double time_s, double cost_usd);
 
-}  // namespace convoy::planning
+}  // namespace convoy::search

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "sim/search/best_first.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace convoy::inline search {
+namespace {
+
+constexpr std::size_t first_group = 16, largest_group = 1024;
+
+/// The candidates that come next, in their order: those that are all planned, or all not.
+std::vector<std::size_t> next_of(const SearchSpace& space) {
+  struct Next {
+    Rank bound;
+    bool planned;
+    std::size_t candidate;
+    auto operator<=>(const Next&) const = default;
+  };
+  std::vector<Next> order;
+  for (const Hope& hope : space.hopes())
+    order.push_back({hope.bound, space.is_planned(hope.candidate), hope.candidate});
+  std::sort(order.begin(), order.end(), [](const Next& a, const Next& b) { return a < b; });
+  std::vector<std::size_t> next;
+  for (const Next& each : order) {
+    if (each.planned != order.front().planned) break;
+    next.push_back(each.candidate);
+  }
+  return next;
+}
+
+/// Simulates candidates and records those that the search comes to. @returns how many
+std::int64_t simulate_ahead(SearchSpace& space, const std::vector<std::size_t>& ahead) {
+  const std::vector<SearchSpace::Record> records = space.simulate(ahead);
+  records.front()();
+  std::int64_t count = 1;
+  for (std::size_t i = 1; i < ahead.size(); ++i) {
+    const std::vector<std::size_t> next = next_of(space);
+    if (next.empty() || next.front() != ahead[i]) continue;
+    records[i]();
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+std::int64_t best_first(SearchSpace& space, const BestFirstOptions& options) {
+  std::int64_t simulated = 0;
+  std::size_t group = first_group;
+  for (;;) {
+    options.progress();
+    if (options.budget && simulated >= *options.budget) return simulated;
+    std::vector<std::size_t> next = next_of(space);
+    if (next.empty()) return simulated;
+    if (!space.is_planned(next.front())) {
+      if (next.size() > group) next.resize(group);
+      group = std::min(2 * group, largest_group);
+      space.plan(next);
+      continue;
+    }
+    std::size_t most = options.at_once;
+    if (options.budget) most = std::min(most, static_cast<std::size_t>(*options.budget - simulated));
+    if (next.size() > most) next.resize(most);
+    simulated += simulate_ahead(space, next);
+  }
+}
+
+}  // namespace convoy::search
