@@ -3,14 +3,14 @@
 
 #include <vector>
 
+#include "sim/costs/cost_model.h"
+#include "sim/lowering/server_messages.h"
 #include "sim/plan/plan.h"
-#include "strategies/data_parallel/server_plan.h"
-#include "strategies/strategy.h"
 
-namespace convoy::inline strategies {
+namespace convoy::inline lowering {
 
 /// The rule by which servers answer and the order in which workers set out, for a plan with its roles and
-/// exchanges: workers that do not all wait for each other.
+/// communications: workers that do not all wait for each other.
 ///
 /// Workers of `async` begin at random moments of the time that a step takes, and what they compute varies at
 /// random (Service::compute_spread); up to 64 each for itself, more of them in 64 groups that go in step.
@@ -18,7 +18,8 @@ namespace convoy::inline strategies {
 /// (Service::step_jitter), of up to 256 each for itself, of more in 256 groups that go in step. Workers of
 /// `ssp` begin their first steps spread over that time in up to 8 groups; those that compute
 /// faster than the slowest begin as far ahead of it as they may, where they are in the long run.
-void add_service(const ServerOptions& options, const StrategyInput& input,
-                 const std::vector<Service::Exchange>& exchanges, Plan& plan);
+/// @param images of a step, of the members of the plan's first roles, which are the workers
+void add_service(const ServerExchange& exchange, const ServerMessages& messages, const Machine& machine,
+                 const CostModel& cost, const std::vector<double>& images, Plan& plan);
 
-}  // namespace convoy::strategies
+}  // namespace convoy::lowering

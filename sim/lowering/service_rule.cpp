@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "strategies/data_parallel/service_plan.h"
+#include "sim/lowering/service_rule.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace convoy::inline strategies {
+namespace convoy::inline lowering {
 namespace {
 
 constexpr std::uint32_t groups_at_start = 8;   ///< of ssp
@@ -15,11 +15,10 @@ constexpr std::uint32_t most_sequences = 256;  ///< of backup workers
 constexpr double compute_spread = 0.5;
 
 /// In which a device, whose host issues them, comes through a step's operations, without jitter.
-double compute_time_s(const Role& role, const Device& device, const StrategyInput& input) {
+double compute_time_s(const Role& role, const Device& device, const Machine& machine, const CostModel& cost) {
   IssueQueue queue;
   for (const Task& task : role.program)
-    for (const PlanOp& op : task.ops)
-      queue.run(input.cost.queued_time(op.work, op.images, input.machine, device));
+    for (const PlanOp& op : task.ops) queue.run(cost.queued_time(op.work, op.images, machine, device));
   return queue.end_s();
 }
 
@@ -29,37 +28,29 @@ double random_phase(std::uint32_t worker) {
   return turns - std::floor(turns);
 }
 
-/// Of a worker's micro-batch.
-double images_of(const Role& role) {
-  for (const Task& task : role.program)
-    for (const PlanOp& op : task.ops) return op.images;
-  return 0;
-}
-
 }  // namespace
 
-void add_service(const ServerOptions& options, const StrategyInput& input,
-                 const std::vector<Service::Exchange>& exchanges, Plan& plan) {
+void add_service(const ServerExchange& exchange, const ServerMessages& messages, const Machine& machine,
+                 const CostModel& cost, const std::vector<double>& images, Plan& plan) {
   Service service;
-  service.exchanges = exchanges;
-  const bool sync = options.mode == ServerMode::sync;
+  for (std::size_t m = 0; m < messages.size(); ++m)
+    service.exchanges.push_back(
+        {messages.with_servers(m).in, messages.with_servers(m).back, messages.added_bytes(m)});
+  const bool sync = exchange.mode == ServerMode::sync;
   std::vector<double> step_s;
-  for (Role& role : plan.roles) {
-    if (role.members[0] >= input.machine.devices.size()) continue;
-    for (const EndpointId device : role.members) {
-      const double images = static_cast<double>(options.micro_batches) * images_of(role);
-      service.clients.push_back({device, images, 0, 0});
-      step_s.push_back(compute_time_s(role, input.machine.devices[device], input));
+  for (std::size_t r = 0; r < images.size(); ++r)
+    for (const EndpointId device : plan.roles[r].members) {
+      service.clients.push_back({device, images[r], 0, 0});
+      step_s.push_back(compute_time_s(plan.roles[r], machine.devices[device], machine, cost));
     }
-  }
   const auto workers = static_cast<std::uint32_t>(service.clients.size());
   if (sync) {
-    service.quorum = workers - options.backup_workers;
+    service.quorum = workers - exchange.backup_workers;
     plan.images *= static_cast<double>(service.quorum) / workers;
-    service.step_jitter = input.machine.step_jitter;
+    service.step_jitter = machine.step_jitter;
     for (std::uint32_t w = 0; w < workers && service.step_jitter > 0; ++w)
       service.clients[w].sequence = w % most_sequences;
-  } else if (options.mode == ServerMode::async) {
+  } else if (exchange.mode == ServerMode::async) {
     if (workers > 1) service.compute_spread = compute_spread;
     service.measured_steps = 4;
     for (std::uint32_t w = 0; w < workers; ++w)
@@ -70,11 +61,11 @@ void add_service(const ServerOptions& options, const StrategyInput& input,
     for (std::uint32_t w = 0; w < workers; ++w) {
       Service::Client& client = service.clients[w];
       client.start_s = step_s[w] * (client.device % groups) / groups;
-      if (step_s[w] < slowest_s * (1 - 1e-9)) client.head_start = options.staleness;
+      if (step_s[w] < slowest_s * (1 - 1e-9)) client.head_start = exchange.staleness;
     }
-    service.max_lead = options.staleness;
+    service.max_lead = exchange.staleness;
   }
   plan.course = std::move(service);
 }
 
-}  // namespace convoy::strategies
+}  // namespace convoy::lowering
