@@ -121,13 +121,13 @@ CommId ServerMessages::add(std::string name, std::uint32_t pattern, double bytes
 
 /// A pattern of one round, and its way back; equal ones once.
 std::pair<std::uint32_t, std::uint32_t> ServerMessages::add_patterns(
-    std::vector<std::vector<EndpointId>> groups, Round push) {
+    std::vector<std::vector<EndpointId>> groups, Round push, bool in_order) {
   const auto first = static_cast<std::uint32_t>(plan_.patterns.size());
   const auto [known, fresh] = patterns_.try_emplace({groups, push.pairs}, first);
   if (fresh) {
     Round pull = push.reversed();
-    plan_.patterns.push_back({groups, {std::move(push)}});
-    plan_.patterns.push_back({std::move(groups), {std::move(pull)}});
+    plan_.patterns.push_back({groups, {std::move(push)}, in_order});
+    plan_.patterns.push_back({std::move(groups), {std::move(pull)}, in_order});
   }
   return {known->second, known->second + 1};
 }
@@ -167,7 +167,8 @@ ServerWays ServerMessages::add_exchange(std::size_t m) {
     if (fresh) group.push_back(exchange_.servers[s]);
     targets.push_back(known->second);
   }
-  const auto [in, back] = add_patterns({std::move(group)}, push_round(from, targets));
+  const auto [in, back] =
+      add_patterns({std::move(group)}, push_round(from, targets), machine_.transport.in_order);
   const double bytes = messages_[m].bytes;
   const double call_s = machine_.transport.call_s_of(bytes * from.parts[0] / target_count(m));
   const double owner_s = exchange_.local_aggregation == LocalAggregation::owner

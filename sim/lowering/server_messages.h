@@ -61,7 +61,7 @@ class ServerMessages {
   std::map<std::uint32_t, std::vector<std::uint32_t>> nodes_by_size() const;
   CommId add(std::string name, std::uint32_t pattern, double bytes, double overhead_s);
   std::pair<std::uint32_t, std::uint32_t> add_patterns(std::vector<std::vector<EndpointId>> groups,
-                                                       Round push);
+                                                       Round push, bool in_order = false);
   Round push_round(const Clients& clients, const std::vector<std::uint32_t>& targets) const;
   ServerWays add_exchange(std::size_t m);
   ServerWays add_to_host(std::size_t m, std::uint32_t devices, const std::vector<std::uint32_t>& hosts);

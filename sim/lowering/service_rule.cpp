@@ -10,9 +10,11 @@ namespace {
 constexpr std::uint32_t groups_at_start = 8;   ///< of ssp
 constexpr std::uint32_t most_phases = 64;      ///< of async
 constexpr std::uint32_t most_sequences = 256;  ///< of backup workers
-/// Of async: compute times are drawn evenly from 50 to 150 %, so that who meets whom on the network changes
-/// from step to step.
+/// Of async where messages share links fairly: compute times are drawn evenly from 50 to 150 %, so that who
+/// meets whom on the network changes from step to step.
 constexpr double compute_spread = 0.5;
+/// Of async with servers that take messages in order: until workers have pushed each other apart.
+constexpr std::uint32_t steps_to_drift = 16;
 
 /// In which a device, whose host issues them, comes through a step's operations, without jitter.
 double compute_time_s(const Role& role, const Device& device, const Machine& machine, const CostModel& cost) {
@@ -51,8 +53,14 @@ void add_service(const ServerExchange& exchange, const ServerMessages& messages,
     for (std::uint32_t w = 0; w < workers && service.step_jitter > 0; ++w)
       service.clients[w].sequence = w % most_sequences;
   } else if (exchange.mode == ServerMode::async) {
-    if (workers > 1) service.compute_spread = compute_spread;
     service.measured_steps = 4;
+    if (workers > 1 && machine.transport.in_order) {
+      service.drifts = true;
+      service.step_jitter = machine.step_jitter;
+      service.warm_up_steps = steps_to_drift;
+    } else if (workers > 1) {
+      service.compute_spread = compute_spread;
+    }
     for (std::uint32_t w = 0; w < workers; ++w)
       service.clients[w].start_s = step_s[w] * random_phase(w % most_phases);
   } else {
@@ -66,6 +74,15 @@ void add_service(const ServerExchange& exchange, const ServerMessages& messages,
     service.max_lead = exchange.staleness;
   }
   plan.course = std::move(service);
+}
+
+Plan shared_fairly(Plan plan) {
+  for (Pattern& pattern : plan.patterns) pattern.in_order = false;
+  Service& service = *plan.service();
+  service.drifts = false;
+  service.step_jitter = 0;
+  service.compute_spread = compute_spread;
+  return plan;
 }
 
 }  // namespace convoy::lowering
