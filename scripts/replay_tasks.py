@@ -144,6 +144,7 @@ class Replay:
         self.processors = [Processor(self.engine, endpoint.get("processors_taken", 0)) for endpoint in tasks["endpoints"]]
         self.end_s, self.latches, self.meetings = {}, {}, collections.defaultdict(list)  # end_s: by member and task
         self.role_of, self.flows, self.group_of = {}, collections.defaultdict(list), {}
+        self.last_sent = {}  # by flow: latch that its last message opens
         for number, pattern in enumerate(tasks["patterns"]):
             for group in pattern["groups"]:
                 self.group_of.update({(number, member): group["members"] for member in group["members"]})
@@ -169,8 +170,23 @@ class Replay:
     def send(self, flow, size, repeat, latches):
         links = flow["links"] + ([len(self.tasks["links"]) + flow["connection"]] if "connection" in flow else [])
         left = size * flow["fraction"] * repeat
-        event = Event([], entry=Event(latches, links, left)) if links and left > 0 else Event(latches)
+        crosses = links and left > 0
+        if crosses and flow.get("in_order"):  # what was sent over the same connection before goes first
+            before, last = self.last_sent.get(id(flow)), Latch(1)
+            self.last_sent[id(flow)] = last
+            entry = Event([], entry=Event([*latches, last], links, left))
+            self.engine.ready.append(self.in_turn(flow["latency_s"] * repeat, before, entry))
+            return
+        event = Event([], entry=Event(latches, links, left)) if crosses else Event(latches)
         self.engine.schedule(self.engine.now_s + flow["latency_s"] * repeat, event)
+
+    def in_turn(self, latency_s, before, entry):
+        there = Latch(1)
+        self.engine.schedule(self.engine.now_s + latency_s, Event([there]))
+        yield there
+        if before:
+            yield before
+        self.engine.happen(entry)
 
     def task(self, member, number, task, operations):
         yield self.latch((member, number), len(task["waits"]))

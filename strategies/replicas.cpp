@@ -10,7 +10,6 @@
 #include <tuple>
 
 #include "sim/base/quantity.h"
-#include "sim/lowering/stage_plan.h"
 
 namespace convoy::inline strategies {
 namespace {
@@ -151,8 +150,8 @@ void check_plan_size(const StrategyInput& input, std::int64_t micro_batches) {
                     most_planned_operations / operations));
 }
 
-Plan plan_replicas(const StrategyInput& input, const GradientSync& sync,
-                   const std::vector<ReplicaClass>& replicas, std::int64_t micro_batches) {
+StagedPasses replica_passes(const StrategyInput& input, const std::vector<ReplicaClass>& replicas,
+                            std::int64_t micro_batches) {
   check_plan_size(input, micro_batches);
   StagedPasses passes;
   passes.shares_tasks = true;
@@ -162,20 +161,14 @@ Plan plan_replicas(const StrategyInput& input, const GradientSync& sync,
     network.slots.push_back({fmt::format("worker with {} images", replica.images), replica.devices,
                              passes_of(input, replica, micro_batches)});
   }
-  return plan_stages(input.graph, input.machine, input.cost, {{whole_network(input.graph)}, {}},
-                     std::move(passes), sync)
-      .plan;
+  return passes;
 }
 
-Role replica_role(const StrategyInput& input, const ReplicaClass& replicas, const StateBytes& states) {
-  const DeviceType& type = input.machine.device_types[replicas.device_type];
-  Role role;
-  role.name = fmt::format("worker with {} images on {}", replicas.images, type.name);
-  role.members = replicas.devices;
-  role.streams = {"compute", "communication"};
-  role.resident_bytes = states;
-  role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] += type.reserved_bytes;
-  return role;
+Plan plan_replicas(const StrategyInput& input, const GradientSync& sync,
+                   const std::vector<ReplicaClass>& replicas, std::int64_t micro_batches) {
+  return plan_stages(input.graph, input.machine, input.cost, {{whole_network(input.graph)}, {}},
+                     replica_passes(input, replicas, micro_batches), sync)
+      .plan;
 }
 
 }  // namespace convoy::strategies

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/lowering/gradient_sync.h"
+#include "sim/lowering/stage_plan.h"
 #include "strategies/cost_table.h"
 #include "strategies/strategy.h"
 
@@ -53,15 +54,15 @@ inline constexpr std::int64_t most_planned_operations = 4'000'000;
 /// @throws InputError (at batch.pos)
 void check_plan_size(const StrategyInput& input, std::int64_t micro_batches);
 
-/// The plan of replicas of the whole network, one a device: each computes its share of the batch in
-/// `micro_batches` equal parts (or as dealt), and their gradients are summed as `sync` says.
-/// @throws InputError (at batch.pos) where a share does not divide
+/// The passes of replicas of the whole network, one a device: each computes its share of the batch in
+/// `micro_batches` equal parts (or as dealt), one after the other.
+/// @throws InputError (at batch.pos) where a share does not divide, or as check_plan_size()
+StagedPasses replica_passes(const StrategyInput& input, const std::vector<ReplicaClass>& replicas,
+                            std::int64_t micro_batches);
+
+/// The plan of such replicas whose gradients are summed as `sync` says. @throws InputError as
+/// replica_passes()
 Plan plan_replicas(const StrategyInput& input, const GradientSync& sync,
                    const std::vector<ReplicaClass>& replicas, std::int64_t micro_batches);
-
-/// The role of a replica class without its program: members, streams "compute" and "communication", resident
-/// memory.
-/// @param states that each device keeps throughout the step; what its type reserves is added
-Role replica_role(const StrategyInput& input, const ReplicaClass& replicas, const StateBytes& states);
 
 }  // namespace convoy::strategies

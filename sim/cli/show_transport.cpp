@@ -36,6 +36,7 @@ Description transport_lines(const Transport& transport) {
   time("a call", transport.call_s);
   bandwidth("a message's bytes at either end", transport.serialise_Bps);
   if (transport.process_a_host) lines.emplace_back("processes", "one a host");
+  lines.emplace_back("messages of a connection", transport.in_order ? "in order" : "interleaved");
   lines.emplace_back("through host memory", transport.through_host_memory ? "yes" : "no");
   if (transport.channels > 0)
     lines.emplace_back("processors of a device that a collective takes", std::to_string(transport.channels));
@@ -75,6 +76,7 @@ void show_transport(std::ostream& out, const ShowArguments& arguments) {
   json.field("call_s", transport.call_s);
   rate(json, "serialise_Bps", transport.serialise_Bps);
   json.field("process_a_host", transport.process_a_host);
+  json.field("connection", transport.in_order ? "in_order" : "interleaved");
   json.field("through_host_memory", transport.through_host_memory);
   json.field("inside_hosts", transport.inside_hosts);
   json.field("channels", static_cast<std::int64_t>(transport.channels));

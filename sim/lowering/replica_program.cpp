@@ -188,7 +188,7 @@ TaskId ReplicaProgram::next_pass(const std::vector<TaskId>& after, std::string t
   const Pass& pass = passes_[pass_];
   for (const TaskId before : after) tasks_.wait_for(before);
   const bool sharded = zero() >= 2;
-  const bool cut = pass.completes && !sharded && how().overlap;
+  const bool cut = pass.completes && !sharded && !groups_.empty() && how().overlap;
   if (cut) ready_.clear();
   const std::vector<StageOp>& ops = operations(pass);
   for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -206,7 +206,7 @@ TaskId ReplicaProgram::next_pass(const std::vector<TaskId>& after, std::string t
   }
   ++pass_;
   if (!pass.completes && task.empty()) return 0;
-  if (pass.completes && !sharded && !how().overlap)
+  if (pass.completes && !sharded && !cut)
     for (std::size_t b = 0; b < buckets_.size(); ++b) prepare_message(b);
   if (cut && ready_.size() < buckets_.size())
     throw std::logic_error(fmt::format("a backward pass completes {} of {} buckets of gradients",

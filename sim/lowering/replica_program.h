@@ -55,7 +55,8 @@ class PassMessages {
 /// again is gathered again, but for a bucket that is there.
 class ReplicaProgram {
  public:
-  /// @param groups that the device is a member of; each of the stage's parameters is in one of them at most
+  /// @param groups that the device is a member of; each of the stage's parameters is in one of them at most;
+  ///        none: gradients are not summed by collectives
   /// @param role gets the program; its resident memory is the caller's (GroupSync::resident_bytes), but for
   ///        compression's residual
   /// @param stream of the role on which gradients are summed
@@ -71,6 +72,9 @@ class ReplicaProgram {
 
   /// Appends the sums that are still due after the last completing pass, and the update.
   void update(const std::string& suffix);
+
+  /// For operations that follow those of the passes.
+  ComputeTasks& tasks() { return tasks_; }
 
   /// Allocates and frees what messages fill, when nothing more is appended.
   void end() { tasks_.place_tensors(); }

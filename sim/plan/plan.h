@@ -121,6 +121,9 @@ struct Pattern {
   std::vector<std::vector<EndpointId>>
       groups;                 ///< each does all rounds for itself; an endpoint is in at most one group
   std::vector<Round> rounds;  ///< in order. For send/receive: exactly one, repeat 1
+  /// Of send/receive between hosts: messages of one sender to one receiver share one connection and go over it
+  /// one after the other, in the order in which they were sent; else they share the links as all others do.
+  bool in_order = false;
 };
 
 /// How a collective is replayed: `chunk` sends every message of every repetition, each rank going on as soon
@@ -175,20 +178,23 @@ struct Service {
   /// Without quorum: a push that makes its client more than so many steps ahead of the slowest is answered
   /// when it no longer is; at least 1.
   std::uint32_t max_lead = unbounded;
-  /// Where above 0, clients begin at random moments and what they compute in a step takes a random multiple
-  /// of its mean, between 1 minus this and 1 plus this, drawn for each client and step from a fixed seed: in
-  /// the long run everybody meets everybody at every phase, and what is measured is that mean, not what one
-  /// choice of phases leads to. (Throughput hardly depends on how compute times are spread: for messages that
-  /// share links fairly and follow one another it depends on their means only, Baskett, Chandy, Muntz &
-  /// Palacios, J. ACM 22(2), 1975.)
+  /// Where above 0, what clients compute in a step takes a random multiple of its mean, between 1 minus this
+  /// and 1 plus this, drawn for each client and step from a fixed seed: in the long run everybody meets
+  /// everybody at every phase, and what is measured is that mean, not what one choice of phases leads to. For
+  /// messages that share links fairly, so that phases would stay what they were. (Throughput then hardly
+  /// depends on how compute times are spread: where such messages follow one another it depends on their
+  /// means only, Baskett, Chandy, Muntz & Palacios, J. ACM 22(2), 1975.)
   double compute_spread = 0;
   /// Where above 0, what clients compute in a step takes a normal multiple of its mean, of mean 1 and this
   /// standard deviation (never below 0), drawn likewise: with a quorum it decides who is late, and who is
   /// late begins later and is late again. Not with a spread.
   double step_jitter = 0;
   bool is_random() const { return compute_spread > 0 || step_jitter > 0; }
+  /// Clients push each other to other phases: servers that take in one message after the other.
+  bool drifts = false;
+  bool is_measured_until_known() const { return is_random() || drifts; }
   /// Steps that every client does before the measurement begins, and at least those that it does in it,
-  /// whole; where they are random so many, again and again, until the mean is known
+  /// whole; where that is until the mean is known, so many again and again
   /// (sim/replay/steady_state.h).
   std::uint32_t warm_up_steps = 4, measured_steps = 8;
 };

@@ -51,7 +51,7 @@ ProgramRunner::ProgramRunner(const FoldedPlan& folded, const Surroundings& surro
       engine_(capacities(folded), largest_flow_bytes(folded.plan), surroundings.contention,
               surroundings.network_model),
       link_clock_(folded.machine, folded.folding),
-      transfers_(folded.folding, engine_, link_clock_, *this),
+      transfers_(folded, surroundings.contention, engine_, link_clock_, *this),
       compute_times_(folded.plan, folded.machine, folded.cost),
       stops_(surroundings.disturbances, folded.folding),
       compute_(engine_, processors_taken(folded.machine, folded.folding), stops_,

@@ -79,7 +79,7 @@ SteadyState::SteadyState(const Service& service, const Folding& folding)
       client_(folding.endpoints.size(), none),
       steps_a_block_(service.measured_steps),
       blocks_wanted_(batches) {
-  if (service.is_random()) {
+  if (service.is_measured_until_known()) {
     const double messages = static_cast<double>(service.clients.size() * service.exchanges.size() * batches);
     steps_a_block_ = static_cast<std::uint32_t>(
         std::clamp(std::floor(first_messages / messages), 1.0, static_cast<double>(steps_a_block_)));
@@ -134,7 +134,7 @@ void SteadyState::step_ends(std::uint32_t c, double now_s, DeviceClock& clock, s
 }
 
 void SteadyState::end_block(Client& client) {
-  if (!service_.is_random()) {
+  if (!service_.is_measured_until_known()) {
     if (client.steps == service_.measured_steps) --measuring_left_;
     return;
   }

@@ -13,7 +13,7 @@ namespace convoy::inline replays {
 
 /// Watches the clients of a plan's Service step by step, from the warm-up to the end of the measurement.
 ///
-/// If compute times are random, the measurement continues until the mean is known. Each client's measured
+/// If compute times are random or clients drift, the measurement continues until the mean is known. Each client's measured
 /// steps are divided into blocks of Service::measured_steps (fewer if clients and tensors are so many that 8
 /// blocks have more than 2^21 messages), and when all clients have 8, 16, 32, ... blocks, these form 8
 /// batches. The difference between a batch's mean compute time and its known mean is a control variate for

@@ -3,13 +3,18 @@
 
 namespace convoy::inline replays {
 
-Transfers::Transfers(const Folding& folding, Engine& engine, LinkClock& link_clock, MessageListener& listener)
-    : folding_(folding), engine_(engine), link_clock_(link_clock), listener_(listener) {
-  routes_.reserve(folding.flows.size());
-  for (std::size_t c = 0; c < folding.flows.size(); ++c) {
-    const Flow& flow = folding.flows[c];
-    routes_.push_back({folding.endpoint_class[flow.from], folding.endpoint_class[flow.to],
-                       folding.flow_route[c].empty() ? no_route : unknown, flow.latency_s});
+Transfers::Transfers(const FoldedPlan& folded, Contention contention, Engine& engine, LinkClock& link_clock,
+                     MessageListener& listener)
+    : folding_(folded.folding),
+      engine_(engine),
+      link_clock_(link_clock),
+      listener_(listener),
+      order_(folded, contention, engine) {
+  routes_.reserve(folding_.flows.size());
+  for (std::size_t c = 0; c < folding_.flows.size(); ++c) {
+    const Flow& flow = folding_.flows[c];
+    routes_.push_back({folding_.endpoint_class[flow.from], folding_.endpoint_class[flow.to],
+                       folding_.flow_route[c].empty() ? no_route : unknown, flow.latency_s});
   }
 }
 
@@ -20,6 +25,8 @@ void Transfers::send(std::uint32_t flow_class, double bytes, double repeat, Call
   link_clock_.flow_begins(flow_class, engine_.now_s());
   if (bytes == 0 || message_route.route == no_route)
     engine_.after(message_route.latency_s * repeat, end);
+  else if (order_.has(flow_class))
+    order_.send(flow_class, message_route.latency_s, bytes, message_route.route, end);
   else
     engine_.start_message(message_route.latency_s * repeat, bytes * repeat, message_route.route, end);
 }

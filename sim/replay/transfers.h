@@ -7,8 +7,10 @@
 #include "sim/replay/busy_clock.h"
 #include "sim/replay/callback.h"
 #include "sim/replay/engine.h"
+#include "sim/replay/executor.h"
 #include "sim/replay/flows.h"
 #include "sim/replay/fold.h"
+#include "sim/replay/message_order.h"
 
 namespace convoy::inline replays {
 
@@ -26,11 +28,12 @@ class MessageListener {
   ~MessageListener() = default;
 };
 
-/// Transports messages of flow classes from end to end: latency, then a share of the links. The state of a
-/// message under way is in the event of its end.
+/// Transports messages of flow classes from end to end: latency, then a share of the links, where messages are
+/// in order when it is their turn. The state of a message under way is in the event of its end.
 class Transfers {
  public:
-  Transfers(const Folding& folding, Engine& engine, LinkClock& link_clock, MessageListener& listener);
+  Transfers(const FoldedPlan& folded, Contention contention, Engine& engine, LinkClock& link_clock,
+            MessageListener& listener);
 
   /// One message per flow, or `repeat` consecutive messages treated as one.
   /// @param delivered a closure of at most 16 bytes
@@ -72,6 +75,7 @@ class Transfers {
   Engine& engine_;
   LinkClock& link_clock_;
   MessageListener& listener_;
+  MessageOrder order_;
   std::vector<MessageRoute> routes_;  ///< by flow class
 };
 

@@ -147,7 +147,12 @@ class TasksWriter {
     list("groups", flows_.first_group[p + 1] - first, Style::lines, [&](std::size_t g) {
       const FlowGroup& group = flows_.groups[first + g];
       integers("members", plan_.patterns[p].groups[group.index]);
-      list("flows", group.flow_count, [&](std::size_t f) { flow(flows_.flows[group.first_flow + f]); });
+      list("flows", group.flow_count, [&](std::size_t f) {
+        const Flow& it = flows_.flows[group.first_flow + f];
+        flow(it);
+        if (plan_.patterns[p].in_order && machine_.host_of(it.from) != machine_.host_of(it.to))
+          json_.field("in_order", true);
+      });
     });
   }
 

@@ -6,13 +6,46 @@
 #include <limits>
 
 #include "sim/base/quantity.h"
+#include "sim/lowering/server_messages.h"
+#include "sim/lowering/server_plan.h"
 #include "strategies/cost_table.h"
-#include "strategies/data_parallel/server_plan.h"
+#include "strategies/replicas.h"
 
 namespace convoy::inline strategies {
 namespace {
 
 constexpr std::int64_t most_workers = 1'000'000;
+
+struct ServerOptions {
+  std::uint32_t servers = 1;
+  bool dedicated = true;
+  Shares shares = Shares::equal;
+  std::int64_t micro_batches = 1;             ///< of a worker's share
+  ServerExchange exchange;                    ///< but for where the servers are
+  SourcePos servers_pos, backup_workers_pos;  ///< of the numbers, for errors
+};
+
+/// The exchange on a machine. @throws InputError where the servers do not find a node, or all workers are
+/// backup workers.
+ServerExchange placed(const ServerOptions& options, const Machine& machine) {
+  const std::uint32_t nodes = node_count(machine);
+  if (!options.dedicated && options.servers > nodes)
+    throw InputError(
+        options.servers_pos,
+        fmt::format("strategy.servers: {} colocated servers need a node each, and there are {}; at most {} "
+                    "here, or placement: dedicated",
+                    options.servers, nodes, nodes));
+  ServerExchange exchange = options.exchange;
+  if (exchange.backup_workers >= machine.devices.size())
+    throw InputError(
+        options.backup_workers_pos,
+        fmt::format("strategy.backup_workers: with {} backup workers of {} no worker is left to wait "
+                    "for; at most {} here",
+                    exchange.backup_workers, machine.devices.size(), machine.devices.size() - 1));
+  for (std::uint32_t s = 0; s < options.servers; ++s)
+    exchange.servers.push_back(machine.host_endpoint(options.dedicated ? nodes + s : s));
+  return exchange;
+}
 
 class ParameterServer : public Strategy {
  public:
@@ -21,8 +54,8 @@ class ParameterServer : public Strategy {
   std::string label() const override {
     return fmt::format("{} {} parameter server{}{}{}{}{}", options_.servers,
                        options_.dedicated ? "dedicated" : "colocated", options_.servers == 1 ? "" : "s",
-                       mode_label(), local_label(), label_of(options_.compression),
-                       options_.overlap ? "" : ", no overlap");
+                       mode_label(), local_label(), label_of(options_.exchange.compression),
+                       options_.exchange.overlap ? "" : ", no overlap");
   }
   bool uses_servers() const override { return true; }
   std::uint32_t dedicated_hosts(std::uint32_t) const override {
@@ -31,9 +64,9 @@ class ParameterServer : public Strategy {
   std::string_view refuses_recomputation() const override { return {}; }
   /// Where servers on the nodes have whole tensors, one of them sends the largest to every other node.
   std::optional<StepFloor> floor(const BatchSpec& batch, CostTable& table) const override {
-    if (options_.one_by_one() || options_.shares == Shares::speed) return std::nullopt;
+    if (options_.exchange.one_by_one() || options_.shares == Shares::speed) return std::nullopt;
     std::optional<StepFloor> floor = floor_of_replicas(batch, table, options_.micro_batches, false);
-    if (!floor || options_.dedicated || options_.sharding == ServerSharding::even) return floor;
+    if (!floor || options_.dedicated || options_.exchange.sharding == ServerSharding::even) return floor;
     if (const double spread_s = table.spread_largest_tensor_s(); spread_s > floor->step_s) {
       floor->step_s = spread_s;
       floor->text =
@@ -43,15 +76,17 @@ class ParameterServer : public Strategy {
     return floor;
   }
   ReportedPlan steady_plan(const StrategyInput& input) const override {
-    check_plan_size(input, options_.micro_batches);
-    ReportedPlan planned{plan_parameter_server(options_, input)};
-    if (options_.mode != ServerMode::sync) planned.report.staleness.emplace();
+    const ServerExchange exchange = placed(options_, input.machine);
+    ReportedPlan planned{plan_servers(
+        input.graph, input.machine, input.cost,
+        replica_passes(input, share_batch(input, options_.shares), options_.micro_batches), exchange)};
+    if (options_.exchange.mode != ServerMode::sync) planned.report.staleness.emplace();
     return planned;
   }
 
  private:
   const char* local_label() const {
-    switch (options_.local_aggregation) {
+    switch (options_.exchange.local_aggregation) {
       case LocalAggregation::host:
         return ", local aggregation";
       case LocalAggregation::owner:
@@ -65,17 +100,17 @@ class ParameterServer : public Strategy {
   }
 
   std::string mode_label() const {
-    switch (options_.mode) {
+    switch (options_.exchange.mode) {
       case ServerMode::async:
         return ", asynchronous";
       case ServerMode::ssp:
-        return fmt::format(", staleness {}", options_.staleness);
+        return fmt::format(", staleness {}", options_.exchange.staleness);
       case ServerMode::sync:
         break;
     }
-    if (options_.backup_workers == 0) return "";
-    return fmt::format(", {} backup worker{}", options_.backup_workers,
-                       options_.backup_workers == 1 ? "" : "s");
+    if (options_.exchange.backup_workers == 0) return "";
+    return fmt::format(", {} backup worker{}", options_.exchange.backup_workers,
+                       options_.exchange.backup_workers == 1 ? "" : "s");
   }
 
   ServerOptions options_;
@@ -83,11 +118,11 @@ class ParameterServer : public Strategy {
 
 const std::vector<std::string> mode_names{"sync", "async", "ssp"};
 
-void read_local_aggregation(YamlMap& map, ServerOptions& options) {
+void read_local_aggregation(YamlMap& map, ServerExchange& exchange) {
   constexpr LocalAggregation where[] = {LocalAggregation::none, LocalAggregation::host,
                                         LocalAggregation::host, LocalAggregation::owner,
                                         LocalAggregation::ring};
-  options.local_aggregation =
+  exchange.local_aggregation =
       where[map.choice_or("local_aggregation", {"false", "true", "host", "owner", "ring"}, 0)];
 }
 
@@ -97,83 +132,100 @@ ValueForm aggregation_form() {
       .said("false | host | owner | ring");
 }
 
-void read_staleness(YamlMap& map, ServerOptions& options) {
-  options.staleness = static_cast<std::uint32_t>(map.integer("staleness", 0, most_workers));
+void read_staleness(YamlMap& map, ServerExchange& exchange) {
+  exchange.staleness = static_cast<std::uint32_t>(map.integer("staleness", 0, most_workers));
+}
+
+/// What is sent how.
+Keys<ServerExchange> message_keys() {
+  using Exchange = ServerExchange;
+  Keys<Exchange> keys{
+      choice_key<Exchange>("sharding", {"tensor", "even"},
+                           "whole tensors a server, or every bucket cut evenly", &Exchange::sharding),
+      quantity_key<Exchange>("bucket", "25MiB", Dimension::bytes,
+                             "gradients sent as one message; without overlap all of them, unless given",
+                             &Exchange::bucket_bytes,
+                             [](const Exchange& exchange) { return usual_bucket_bytes(exchange.overlap); })
+          .only("sharding: even", [](const Exchange& e) { return e.sharding == ServerSharding::even; }),
+      custom_key<Exchange>(
+          "local_aggregation", "", aggregation_form(),
+          "each node sums its devices' gradients first, in the host's memory (true means that too), on the "
+          "device that owns the tensor, or round a ring of its devices",
+          &read_local_aggregation),
+      choice_key<Exchange>("pull", {"as_ready", "after_all", "at_first_use"},
+                           "parameters go back as they are updated, when all of a server's are, or when the "
+                           "next step's forward pass first uses them",
+                           &Exchange::pull)};
+  append_keys(keys, keys_of_part<Exchange>(Keys<Compression>{compression_key()}, &Exchange::compression));
+  return keys;
 }
 
 /// The keys beside those of how an update is made (mode_keys).
 const Keys<ServerOptions>& exchange_keys() {
   using Options = ServerOptions;
   static const Keys<Options> keys = [] {
-    Keys<Options> table{
-        shares_key<Options>(&Options::shares),
-        integer_key<Options>("micro_batches", 1, 1'000'000,
-                             "parts of a device's share, accumulated before sending",
-                             &Options::micro_batches),
-        flag_key<Options>("overlap", "send gradients while backward goes on; false: all of them after it",
-                          &Options::overlap),
-        integer_key<Options>("servers", 1, 100'000, "how many", &Options::servers).at(&Options::servers_pos),
-        choice_key<Options>("placement", {"colocated", "dedicated"}, "on hosts of their own, or on the nodes",
-                            &Options::dedicated),
-        choice_key<Options>("sharding", {"tensor", "even"},
-                            "whole tensors a server, or every bucket cut evenly", &Options::sharding),
-        quantity_key<Options>("bucket", "25MiB", Dimension::bytes,
-                              "gradients sent as one message; without overlap all of them, unless given",
-                              &Options::bucket_bytes,
-                              [](const Options& options) { return usual_bucket_bytes(options.overlap); })
-            .only("sharding: even", [](const Options& o) { return o.sharding == ServerSharding::even; }),
-        custom_key<Options>(
-            "local_aggregation", "", aggregation_form(),
-            "each node sums its devices' gradients first, in the host's memory (true means that too), on the "
-            "device that owns the tensor, or round a ring of its devices",
-            &read_local_aggregation),
-        choice_key<Options>("pull", {"as_ready", "after_all", "at_first_use"},
-                            "parameters go back as they are updated, when all of a server's are, or when the "
-                            "next step's forward pass first uses them",
-                            &Options::pull)};
+    Keys<Options> table{shares_key<Options>(&Options::shares),
+                        integer_key<Options>("micro_batches", 1, 1'000'000,
+                                             "parts of a device's share, accumulated before sending",
+                                             &Options::micro_batches)};
+    append_keys(table,
+                keys_of_part<Options>(
+                    Keys<ServerExchange>{flag_key<ServerExchange>(
+                        "overlap", "send gradients while backward goes on; false: all of them after it",
+                        &ServerExchange::overlap)},
+                    &Options::exchange));
     table.push_back(
-        keys_of_part<Options>(Keys<Compression>{compression_key()}, &Options::compression).front());
+        integer_key<Options>("servers", 1, 100'000, "how many", &Options::servers).at(&Options::servers_pos));
+    table.push_back(choice_key<Options>("placement", {"colocated", "dedicated"},
+                                        "on hosts of their own, or on the nodes", &Options::dedicated));
+    append_keys(table, keys_of_part<Options>(message_keys(), &Options::exchange));
     return table;
   }();
   return keys;
 }
 
 const Keys<ServerOptions>& mode_keys() {
-  using Options = ServerOptions;
-  static const Keys<Options> keys{
-      choice_key<Options>("mode", mode_names,
-                          "the server answers when all have pushed, each at once, or those that are not too "
-                          "far ahead",
-                          &Options::mode),
-      custom_key<Options>("staleness", "", forms::whole(0, most_workers),
-                          "steps that a worker may be ahead of the slowest", &read_staleness)
-          .told_required()
-          .only("mode: ssp", [](const Options& o) { return o.mode == ServerMode::ssp; }),
-      integer_key<Options>("backup_workers", 0, most_workers,
-                           "workers that an update does not wait for; what comes late is dropped",
-                           &Options::backup_workers)
-          .at(&Options::backup_workers_pos)
-          .only("mode: sync", [](const Options& o) { return o.mode == ServerMode::sync; })};
+  using Exchange = ServerExchange;
+  static const Keys<ServerOptions> keys = [] {
+    Keys<ServerOptions> table = keys_of_part<ServerOptions>(
+        Keys<Exchange>{
+            choice_key<Exchange>("mode", mode_names,
+                                 "the server answers when all have pushed, each at once, or those that are "
+                                 "not too far ahead",
+                                 &Exchange::mode),
+            custom_key<Exchange>("staleness", "", forms::whole(0, most_workers),
+                                 "steps that a worker may be ahead of the slowest", &read_staleness)
+                .told_required()
+                .only("mode: ssp", [](const Exchange& e) { return e.mode == ServerMode::ssp; }),
+            integer_key<Exchange>("backup_workers", 0, most_workers,
+                                  "workers that an update does not wait for; what comes late is dropped",
+                                  &Exchange::backup_workers)
+                .only("mode: sync", [](const Exchange& e) { return e.mode == ServerMode::sync; })},
+        &ServerOptions::exchange);
+    table.back() = std::move(table.back()).at(&ServerOptions::backup_workers_pos);
+    return table;
+  }();
   return keys;
 }
 
 /// How updates are made, and that it goes with the rest.
 void read_mode(YamlMap& map, ServerOptions& options) {
   read_keys(mode_keys(), map, options);
-  if (!options.one_by_one()) return;
-  const std::string whose = options.backup_workers > 0
+  const ServerExchange& exchange = options.exchange;
+  if (!exchange.one_by_one()) return;
+  const std::string whose = exchange.backup_workers > 0
                                 ? "backup_workers"
-                                : "mode: " + mode_names[static_cast<std::size_t>(options.mode)];
-  if (options.local_aggregation != LocalAggregation::none)
+                                : "mode: " + mode_names[static_cast<std::size_t>(exchange.mode)];
+  if (exchange.local_aggregation != LocalAggregation::none)
     map.fail(
         "local_aggregation",
         fmt::format(
             "devices of a node would wait for each other, which {} spares them; leave out one of the two",
             whose));
-  if (options.pull != PullMode::as_ready)
+  if (exchange.pull != PullMode::as_ready)
     map.fail("pull",
              fmt::format("with {} servers answer each message as it comes; use pull: as_ready", whose));
-  if (options.backup_workers > 0 && options.shares != Shares::equal)
+  if (exchange.backup_workers > 0 && options.shares != Shares::equal)
     map.fail("shares",
              "with backup_workers any of the workers may be left out, so that all need equal shares");
 }
@@ -183,12 +235,13 @@ void read_mode(YamlMap& map, ServerOptions& options) {
 std::unique_ptr<Strategy> read_parameter_server(YamlMap& map) {
   ServerOptions options;
   read_keys(exchange_keys(), map, options);
-  if (options.compression.kind == Compression::Kind::top_k &&
-      options.local_aggregation != LocalAggregation::none)
+  const ServerExchange& exchange = options.exchange;
+  if (exchange.compression.kind == Compression::Kind::top_k &&
+      exchange.local_aggregation != LocalAggregation::none)
     map.fail("compression",
              "top_k with local_aggregation: how many of a node's gradients differ in index is not known; "
              "leave out one of the two");
-  if (options.compression.kind != Compression::Kind::none && options.sums_on_devices())
+  if (exchange.compression.kind != Compression::Kind::none && exchange.sums_on_devices())
     map.fail("compression",
              "goes with sums in the host's memory or on the servers; use local_aggregation: false or host");
   read_mode(map, options);

@@ -82,7 +82,7 @@ void for_random_plans(unsigned count, const std::function<void(const Experiment&
                                                                   images_a_device * setting.devices)
                                   : Experiment(model, setting.cluster, strategy, images_a_device);
       if (Service* service = experiment.plan().service())
-        service->compute_spread = 0, service->warm_up_steps = 0, service->measured_steps = 3;
+        service->compute_spread = service->step_jitter = 0, service->drifts = false, service->warm_up_steps = 0, service->measured_steps = 3;
       law(experiment, dice);
     }
 }

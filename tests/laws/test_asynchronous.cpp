@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <queue>
 #include <random>
 #include <vector>
 
@@ -19,20 +21,46 @@ double apart(double a, double b) { return std::abs(a / b - 1); }
 
 /// One worker a host of speed speeds[i] that computes `compute_s` / speed, pushes 4 bytes x parameters to one
 /// server and pulls them back.
-double step_of(const std::vector<double>& speeds, double compute_s, double transfer_s) {
+lab::Experiment workers_of(const std::vector<double>& speeds, double compute_s, double transfer_s,
+                           double jitter = 0, const std::string& more = "", int servers = 1) {
   std::string nodes;
   for (std::size_t i = 0; i < speeds.size(); ++i)
     nodes += fmt::format("{{name: n{}x, count: 1, server: box, speed: {:.6f}}}, ", i, speeds[i]);
   const std::string cluster = fmt::format(
-      "{{name: lab, nodes: [{}], fabric: {{kind: switch, bandwidth: {:.9f}GB/s, latency: 0us}}, {}}}", nodes,
-      4e-3 / transfer_s, lab::ideal_servers());
+      "{{name: lab, nodes: [{}], step_jitter: {:.4f}, fabric: {{kind: switch, bandwidth: {:.9f}GB/s, "
+      "latency: "
+      "0us}}, {}{}}}",
+      nodes, jitter, 4e-3 / transfer_s, lab::ideal_servers(), more);
   const auto images = static_cast<std::int64_t>(compute_s / 3e-4 + 0.5);
-  return lab::Experiment(
-             lab::custom_model(1, 1'000'000), cluster,
-             "{kind: data_parallel, sync: parameter_server, mode: async, sharding: even, overlap: false}",
-             images)
-      .run()
-      .step_time_s;
+  return {lab::custom_model(1, 1'000'000), cluster,
+          fmt::format("{{kind: data_parallel, sync: parameter_server, mode: async, sharding: even, overlap: "
+                      "false, servers: {}}}",
+                      servers),
+          images};
+}
+
+/// The same plan over a transport that interleaves messages, or keeps them in order.
+void set_order(lab::Experiment& experiment, bool in_order, double jitter) {
+  for (Pattern& pattern : experiment.plan().patterns) pattern.in_order = in_order;
+  Service& service = *experiment.plan().service();
+  const bool several = service.clients.size() > 1;
+  service.drifts = in_order && several;
+  service.step_jitter = in_order && several ? jitter : 0;
+  service.compute_spread = !in_order && several ? 0.5 : 0;
+}
+
+/// Messages that share links fairly: workers meet at every phase.
+double step_of(const std::vector<double>& speeds, double compute_s, double transfer_s) {
+  lab::Experiment experiment = workers_of(speeds, compute_s, transfer_s);
+  set_order(experiment, false, 0);
+  return experiment.run().step_time_s;
+}
+
+/// A server that takes one message after the other.
+double step_in_order(const std::vector<double>& speeds, double compute_s, double transfer_s, double jitter) {
+  lab::Experiment experiment = workers_of(speeds, compute_s, transfer_s, jitter);
+  set_order(experiment, true, jitter);
+  return experiment.run().step_time_s;
 }
 
 /// Mean value analysis of N workers between a delay and two stations that share their rate (Reiser &
@@ -83,6 +111,47 @@ double event_loop_s(const std::vector<double>& speeds, double compute_s, double 
   return now_s / done * static_cast<double>(workers.size());
 }
 
+/// The system with two stations that serve one after the other, and compute times that are normal.
+double in_order_loop_s(const std::vector<double>& speeds, double compute_s, double transfer_s, double jitter,
+                       unsigned seed) {
+  struct Event {
+    double at_s;
+    std::size_t worker;
+    int station;  // at which it arrives; 2: its step is over
+    bool operator>(const Event& other) const { return at_s > other.at_s; }
+  };
+  std::mt19937 random(seed);
+  std::normal_distribution<double> normal;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
+  const auto compute = [&](std::size_t w, double now_s) {
+    const double mean_s = compute_s / speeds[w];
+    events.push({now_s + mean_s * std::max(0.0, 1 + jitter * normal(random)), w, 0});
+  };
+  for (std::size_t w = 0; w < speeds.size(); ++w) compute(w, 0.618 * static_cast<double>(w) * compute_s);
+  constexpr int steps = 3000, warm_up = 100;
+  std::vector<int> done(speeds.size(), 0);
+  double free_s[2] = {0, 0}, rate_per_s = 0;
+  std::vector<double> from_s(speeds.size(), 0);
+  for (std::size_t left = speeds.size(); left > 0;) {
+    const Event event = events.top();
+    events.pop();
+    if (event.station < 2) {
+      double& station_s = free_s[event.station];
+      station_s = std::max(station_s, event.at_s) + transfer_s;
+      events.push({station_s, event.worker, event.station + 1});
+      continue;
+    }
+    int& count = done[event.worker];
+    if (++count == warm_up) from_s[event.worker] = event.at_s;
+    if (count == warm_up + steps) {
+      rate_per_s += steps / (event.at_s - from_s[event.worker]);
+      --left;
+    }
+    compute(event.worker, event.at_s);
+  }
+  return static_cast<double>(speeds.size()) / rate_per_s;
+}
+
 }  // namespace
 
 TEST_CASE("async: two workers that compute 30 ms and send 40 ms each way") {
@@ -120,6 +189,71 @@ TEST_CASE("async: unequal workers are as fast as an event loop of their own find
     CAPTURE(transfer_s);
     CHECK(apart(step_of(speeds, compute_s, transfer_s),
                 event_loop_s(speeds, compute_s, transfer_s, 100 + i)) < 0.03);
+  }
+}
+
+TEST_CASE("async in order: equal workers without jitter come to meet as little as they can") {
+  // Two stations of one transfer each: a cycle is what a worker needs alone, or what the station needs for
+  // all.
+  CHECK(apart(step_in_order({1, 1}, 30e-3, 40e-3, 0), 110e-3) < 1e-6);
+  std::mt19937 random(31);
+  for (int i = 0; i < 30; ++i) {
+    const std::size_t workers = 1 + random() % 12;
+    const double compute_s = 3e-4 * static_cast<double>(10 + random() % 200),
+                 transfer_s = 1e-3 * static_cast<double>(1 + random() % 40);
+    CAPTURE(workers);
+    CAPTURE(compute_s);
+    CAPTURE(transfer_s);
+    CHECK(apart(step_in_order(std::vector<double>(workers, 1.0), compute_s, transfer_s, 0),
+                std::max(compute_s + 2 * transfer_s, static_cast<double>(workers) * transfer_s)) < 0.01);
+  }
+}
+
+TEST_CASE("async in order: workers with jitter are as fast as an event loop of their own finds them") {
+  std::mt19937 random(41);
+  for (unsigned i = 0; i < 16; ++i) {
+    std::vector<double> speeds;
+    for (std::size_t n = 2 + random() % 6; n > 0; --n)
+      speeds.push_back(i % 2 == 0 ? 1 : 0.5 + 0.1 * static_cast<double>(random() % 6));
+    const double compute_s = 3e-4 * static_cast<double>(10 + random() % 200),
+                 transfer_s = 1e-3 * static_cast<double>(1 + random() % 30),
+                 jitter = 0.01 * static_cast<double>(2 + random() % 30);
+    CAPTURE(speeds);
+    CAPTURE(compute_s);
+    CAPTURE(transfer_s);
+    CAPTURE(jitter);
+    CHECK(apart(step_in_order(speeds, compute_s, transfer_s, jitter),
+                in_order_loop_s(speeds, compute_s, transfer_s, jitter, 300 + i)) < 0.03);
+  }
+}
+
+TEST_CASE("async in order: a server whose NIC is wider than the workers' serves several at a time") {
+  lab::Experiment experiment =
+      workers_of({1, 1, 1, 1}, 3e-3, 40e-3, 0, ", dedicated: {nic_bandwidth: 100GB/s}");
+  set_order(experiment, true, 0);
+  CHECK(apart(experiment.run().step_time_s, 83e-3) < 1e-6);
+}
+
+TEST_CASE("async in order: never faster than alone or than the NICs, seldom slower than with fair shares") {
+  std::mt19937 random(51);
+  for (int i = 0; i < 24; ++i) {
+    const int servers = 1 + static_cast<int>(random() % 4);
+    const std::size_t workers = 1 + random() % 8;
+    const double compute_s = 3e-4 * static_cast<double>(10 + random() % 200),
+                 transfer_s = 1e-3 * static_cast<double>(1 + random() % 40);
+    CAPTURE(servers);
+    CAPTURE(workers);
+    CAPTURE(compute_s);
+    CAPTURE(transfer_s);
+    lab::Experiment experiment =
+        workers_of(std::vector<double>(workers, 1.0), compute_s, transfer_s, 0, "", servers);
+    set_order(experiment, true, 0);
+    const double in_order_s = experiment.run().step_time_s;
+    set_order(experiment, false, 0);
+    const double fair_s = experiment.run().step_time_s;
+    CHECK(in_order_s >= (compute_s + 2 * transfer_s) * (1 - 1e-7));
+    CHECK(in_order_s >= static_cast<double>(workers) * transfer_s / servers * (1 - 1e-7));
+    CHECK(in_order_s <= fair_s * 1.02);
   }
 }
 

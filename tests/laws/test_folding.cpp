@@ -151,7 +151,7 @@ TEST_CASE(
       lab::Experiment experiment(lab::custom_model(4, 700'000),
                                  cluster(folding_fabrics[0], 1, "{kind: none}", nodes), strategy, 3);
       if (Service* service = experiment.plan().service())
-        service->compute_spread = 0, service->warm_up_steps = 0, service->measured_steps = 3;
+        service->compute_spread = service->step_jitter = 0, service->drifts = false, service->warm_up_steps = 0, service->measured_steps = 3;
       check_folded_equals_unfolded(experiment);
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A program is an order only where it says so: tasks that neither share a stream nor wait for one another may
-// be written in any order.
+// be written in any order, except sends whose messages go over one connection in order.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -13,14 +13,20 @@ using namespace convoy::lab;
 
 namespace {
 
+bool is_in_order(const Plan& plan, const Task& task) {
+  return task.kind == Task::Kind::send && plan.patterns[plan.communications[task.comm].pattern].in_order;
+}
+
 /// Tasks of `program` in a random order in which every task stands behind those that it waits for.
-std::vector<TaskId> random_order(const std::vector<Task>& program, Dice& dice) {
+std::vector<TaskId> random_order(const Plan& plan, const std::vector<Task>& program, Dice& dice) {
+  constexpr int in_order_sends = Task::no_stream - 1;
   std::vector<std::vector<TaskId>> followers(program.size());
   std::vector<std::size_t> waits(program.size(), 0);
   std::map<int, TaskId> last_of_stream;
   for (TaskId id = 0; id < program.size(); ++id) {
     std::vector<TaskId> before = program[id].after;
-    if (const int stream = program[id].stream; stream != Task::no_stream) {
+    const int stream = is_in_order(plan, program[id]) ? in_order_sends : program[id].stream;
+    if (stream != Task::no_stream) {
       if (const auto last = last_of_stream.find(stream); last != last_of_stream.end())
         before.push_back(last->second);
       last_of_stream[stream] = id;
@@ -48,7 +54,7 @@ bool reorder_programs(Plan& plan, Dice& dice) {
   bool changed = false;
   for (std::uint32_t r = 0; r < plan.roles.size(); ++r) {
     const std::vector<Task> before = plan.roles[r].program;
-    const std::vector<TaskId> order = random_order(before, dice);
+    const std::vector<TaskId> order = random_order(plan, before, dice);
     std::vector<TaskId> place(before.size());
     for (TaskId id = 0; id < order.size(); ++id) place[order[id]] = id;
     for (TaskId id = 0; id < order.size(); ++id) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "sim/lowering/service_rule.h"
 #include "sim/run/evaluate.h"
 #include "tests/run/searches.h"
 #include "topologies/catalog.h"
@@ -122,6 +123,30 @@ TEST_CASE("exact devices over tcp leave their network open, with an anchor too")
       CHECK_FALSE(result_of(model, hosts.over(", protocol: ideal"), strategy, training).interval);
     }
   }
+}
+
+TEST_CASE("asynchronous workers that servers push apart may also meet at every phase, says their interval") {
+  int wider = 0;
+  for (unsigned seed = 61; seed <= 68; ++seed) {
+    CAPTURE(seed);
+    Dice dice(seed);
+    const Hosts hosts = random_hosts(dice, "v100-sxm2-16gb");
+    const searches::Written written(
+        searches::experiment(lab::random_model(dice), hosts.over(", protocol: tcp"),
+                             "{kind: data_parallel, sync: parameter_server, mode: async, transport: zmq}",
+                             "{batch_per_device: 4}"));
+    Preparer preparer(*written);
+    PreparedRun run = preparer.prepare(0);
+    const RunResult pushed_apart = simulate(run, false).result;
+    run.plan = shared_fairly(std::move(run.plan));
+    const RunResult meeting = simulate(run, false).result;
+    REQUIRE(pushed_apart.interval);
+    REQUIRE(meeting.interval);
+    CHECK(pushed_apart.interval->step_time_s[0] <= meeting.interval->step_time_s[0]);
+    CHECK(pushed_apart.interval->step_time_s[1] >= meeting.interval->step_time_s[1]);
+    if (meeting.step_time_s > 1.02 * pushed_apart.step_time_s) ++wider;
+  }
+  CHECK(wider > 0);
 }
 
 TEST_CASE("servers of the catalogue whose protocol it assumes say so where there are several") {

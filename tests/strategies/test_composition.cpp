@@ -25,6 +25,14 @@ const Composed composed_rows[] = {
     {"`single`", "{kind: single OUTER}"},
     {"`data_parallel`, all-reduce", "{kind: data_parallel, sync: all_reduce OUTER}"},
     {"`data_parallel`, servers", "{kind: data_parallel, sync: parameter_server OUTER}"},
+    {"`data_parallel`, servers, `local_aggregation: host`",
+     "{kind: data_parallel, sync: parameter_server, local_aggregation: host OUTER}"},
+    {"`data_parallel`, servers, `local_aggregation: owner`",
+     "{kind: data_parallel, sync: parameter_server, local_aggregation: owner OUTER}"},
+    {"`data_parallel`, servers, `local_aggregation: ring`",
+     "{kind: data_parallel, sync: parameter_server, local_aggregation: ring OUTER}"},
+    {"`data_parallel`, servers, `mode: async`",
+     "{kind: data_parallel, sync: parameter_server, mode: async OUTER}"},
     {"`elastic` over all-reduce",
      "{kind: elastic, schedule: [{at_step: 0, devices: 4}], inner: {kind: data_parallel, sync: all_reduce "
      "INNER} "

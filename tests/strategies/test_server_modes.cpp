@@ -108,5 +108,9 @@ TEST_CASE("server modes: with backup workers every device draws its own compute 
   const Plan sure = plan_of("backup_workers: 2", machine(10, "0%"));
   CHECK_FALSE(sure.service()->is_random());
   for (const Service::Client& client : sure.service()->clients) CHECK(client.sequence == 0);
-  CHECK(plan_of("mode: async", machine(10, "5%")).service()->step_jitter == 0);
+  // Asynchronous ones too, of a server that takes messages in order.
+  const Plan async = plan_of("mode: async", machine(10, "5%"));
+  CHECK(async.service()->step_jitter == 0.05);
+  CHECK(async.service()->compute_spread == 0);
+  CHECK(async.service()->drifts);
 }

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/input_error.h"
-#include "strategies/data_parallel/server_plan.h"
+#include "sim/lowering/server_plan.h"
 #include "tests/support/approx.h"
 #include "tests/support/lab.h"
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <random>
 
-#include "strategies/data_parallel/shards.h"
+#include "sim/lowering/push_messages.h"
 
 using namespace convoy;
 
@@ -14,7 +14,7 @@ namespace {
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
 /// One tensor a layer; backward completes the last first.
-TrainingGraph graph_of(const std::vector<std::int64_t>& elements) {
+TrainingGraph tensors_of(const std::vector<std::int64_t>& elements) {
   TrainingGraph graph;
   for (std::size_t i = 0; i < elements.size(); ++i)
     graph.parameters.push_back({"p", 0, elements[i], 0, static_cast<OpId>(100 - i), 0});
@@ -41,24 +41,24 @@ std::vector<Sent> messages(const TrainingGraph& graph, ServerSharding sharding, 
 TEST_CASE("tensors go to the server with the fewest bytes so far, in the model's order") {
   // Loads (elements): 5 -> s0 (5, 0, 0); 3 -> s1; 4 -> s2 (5, 3, 4); 2 -> s1 (5, 5, 4); 7 -> s2 (5, 5, 11);
   // 1 -> s0. Messages in the order of completion, the last tensor first.
-  CHECK(messages(graph_of({5, 3, 4, 2, 7, 1}), ServerSharding::tensor, 3, true) ==
+  CHECK(messages(tensors_of({5, 3, 4, 2, 7, 1}), ServerSharding::tensor, 3, true) ==
         std::vector<Sent>{{4, 95, 0}, {28, 96, 2}, {8, 97, 1}, {16, 98, 2}, {12, 99, 1}, {20, 100, 0}});
 }
 
 TEST_CASE("all at once, each server gets one message, complete when its last tensor is") {
-  CHECK(messages(graph_of({5, 3, 4, 2, 7, 1}), ServerSharding::tensor, 3, false) ==
+  CHECK(messages(tensors_of({5, 3, 4, 2, 7, 1}), ServerSharding::tensor, 3, false) ==
         std::vector<Sent>{{24, 100, 0}, {20, 99, 1}, {44, 98, 2}});
 }
 
 TEST_CASE("servers beyond the tensors get nothing") {
-  CHECK(messages(graph_of({5, 3}), ServerSharding::tensor, 4, false) ==
+  CHECK(messages(tensors_of({5, 3}), ServerSharding::tensor, 4, false) ==
         std::vector<Sent>{{20, 100, 0}, {12, 99, 1}});
-  CHECK(messages(graph_of({}), ServerSharding::tensor, 4, true).empty());
-  CHECK(messages(graph_of({}), ServerSharding::even, 4, true).empty());
+  CHECK(messages(tensors_of({}), ServerSharding::tensor, 4, true).empty());
+  CHECK(messages(tensors_of({}), ServerSharding::even, 4, true).empty());
 }
 
 TEST_CASE("even shards are buckets for every server") {
-  const TrainingGraph graph = graph_of({5, 3, 4, 2, 7, 1});
+  const TrainingGraph graph = tensors_of({5, 3, 4, 2, 7, 1});
   CHECK(messages(graph, ServerSharding::even, 3, true) ==
         std::vector<Sent>{{88, 100, PushMessage::every_server}});
   // Completed in order, bytes: 4, 28, 8, 16, 12, 20; closing at 30 or more: 32, 36, 20.
@@ -78,9 +78,9 @@ TEST_CASE("all bytes go somewhere, and the hottest server has no more than greed
     std::int64_t total = 0, largest = 0;
     for (const std::int64_t n : elements) total += n, largest = std::max(largest, n);
     std::vector<double> load(servers, 0), load_at_once(servers, 0);
-    for (const Sent& m : messages(graph_of(elements), ServerSharding::tensor, servers, true))
+    for (const Sent& m : messages(tensors_of(elements), ServerSharding::tensor, servers, true))
       load[m.server] += m.bytes;
-    for (const Sent& m : messages(graph_of(elements), ServerSharding::tensor, servers, false))
+    for (const Sent& m : messages(tensors_of(elements), ServerSharding::tensor, servers, false))
       load_at_once[m.server] += m.bytes;
     CHECK(load == load_at_once);
     double sum = 0;

@@ -7,7 +7,7 @@
 
 #include "models/training_graph.h"
 
-namespace convoy::inline strategies {
+namespace convoy::inline lowering {
 
 enum class ServerSharding : std::uint8_t { tensor, even };
 
@@ -27,4 +27,4 @@ struct PushMessage {
 std::vector<PushMessage> shard(const TrainingGraph& graph, ServerSharding sharding, std::uint32_t servers,
                                bool one_by_one, double bucket_bytes);
 
-}  // namespace convoy::strategies
+}  // namespace convoy::lowering

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "strategies/data_parallel/shards.h"
+#include "sim/lowering/push_messages.h"
 
 #include <algorithm>
 
 #include "sim/lowering/buckets.h"
 
-namespace convoy::inline strategies {
+namespace convoy::inline lowering {
 namespace {
 
 std::vector<std::uint32_t> place_tensors(const TrainingGraph& graph, std::uint32_t servers) {
@@ -56,4 +56,4 @@ std::vector<PushMessage> shard(const TrainingGraph& graph, ServerSharding shardi
   return messages;
 }
 
-}  // namespace convoy::strategies
+}  // namespace convoy::lowering

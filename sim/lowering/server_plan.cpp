@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: MIT
+#include "sim/lowering/server_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "sim/lowering/plan_ops.h"
+#include "sim/lowering/replica_program.h"
+#include "sim/lowering/server_messages.h"
+#include "sim/lowering/service_rule.h"
+
+namespace convoy::inline lowering {
+namespace {
+
+constexpr int scatter_stream = 1, gather_stream = 2;
+
+TaskId add_host_sum(Role& role, std::string name, double seconds, std::vector<TaskId> after) {
+  const TaskId task = add_compute(role, std::move(name), {}, std::move(after));
+  role.program[task].seconds = seconds;
+  return task;
+}
+
+/// Where the passes of a worker wait for parameters, and what they complete: messages of servers as operations
+/// of the network make and use them.
+class ServedPasses final : public PassMessages {
+ public:
+  /// @param pulled by message: the task at whose end its parameters are there; empty: they are there already
+  ServedPasses(const TrainingGraph& graph, const Stage& stage, const ServerMessages& messages, bool overlap,
+               const std::vector<TaskId>& pulled)
+      : stage_(stage),
+        compressor_(messages.compressor()),
+        waits_(graph.operations.size()),
+        completes_(graph.operations.size()),
+        ready_(messages.size()),
+        compressed_(messages.size()) {
+    for (std::size_t m = 0; m < messages.size(); ++m) {
+      const PushMessage& message = messages.all()[m];
+      bytes_.push_back(message.bytes);
+      if (!pulled.empty()) waits_[message.first_use].push_back(pulled[m]);
+      completes_[overlap ? message.ready : stage.backward.back().op].push_back(m);
+    }
+  }
+
+  void before(const Pass& pass, std::size_t position, ComputeTasks& tasks) override {
+    if (const OpId op = operation(pass, position); pass.micro_batch == 0 && op != StageOp::none)
+      for (const TaskId task : waits_[op]) tasks.wait_for(task);
+  }
+  void after(const Pass& pass, std::size_t position, ComputeTasks& tasks) override {
+    const OpId op = operation(pass, position);
+    if (!pass.completes || op == StageOp::none) return;
+    for (const std::size_t m : completes_[op])
+      if (compressor_.active()) compressed_[m] = compressor_.add_compression(tasks, m, bytes_[m]);
+    for (const std::size_t m : completes_[op]) ready_[m] = tasks.close();
+  }
+
+  /// The task at whose end a message's gradients are complete.
+  TaskId ready(std::size_t m) const { return ready_[m]; }
+  /// A message's gradients as they are sent, where the compressor is active.
+  std::size_t compressed(std::size_t m) const { return compressed_[m]; }
+
+ private:
+  OpId operation(const Pass& pass, std::size_t position) const {
+    return (pass.backward ? stage_.backward : stage_.forward)[position].op;
+  }
+
+  const Stage& stage_;
+  const Compressor& compressor_;
+  std::vector<double> bytes_;
+  std::vector<std::vector<TaskId>> waits_;           ///< by operation
+  std::vector<std::vector<std::size_t>> completes_;  ///< by operation: messages
+  std::vector<TaskId> ready_;
+  std::vector<std::size_t> compressed_;
+};
+
+class ServerPlanner {
+ public:
+  ServerPlanner(const TrainingGraph& graph, const Machine& machine, const CostModel& cost,
+                const StagedPasses& passes, const ServerExchange& exchange)
+      : graph_(graph),
+        machine_(machine),
+        cost_(cost),
+        passes_(passes),
+        exchange_(exchange),
+        network_(whole_network(graph)),
+        messages_(exchange, graph, machine, cost, plan_) {}
+
+  Plan build() {
+    plan_.images = passes_.images;
+    for (const StageSlot& slot : passes_.stages.front().slots) add_workers(slot);
+    if (messages_.is_service()) {
+      add_service(exchange_, messages_, machine_, cost_, images_, plan_);
+      if (messages_.size() > 0) plan_.roles.push_back({"server", exchange_.servers, {"cpu"}, {}, {}});
+    } else if (!messages_.is_alone()) {
+      add_hosts();
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  bool sums_on_hosts() const { return exchange_.sums_on_hosts(); }
+  bool by_owner() const { return exchange_.local_aggregation == LocalAggregation::owner; }
+  bool by_ring() const { return exchange_.local_aggregation == LocalAggregation::ring; }
+  /// Workers of a ring on one node update their own parts.
+  bool updates_parts() const { return messages_.is_alone() && by_ring(); }
+
+  // Workers.
+
+  /// Where a worker is among those of its node, if it matters: type, devices of the node, place in it.
+  struct Place {
+    std::uint32_t type, devices, place;
+    auto operator<=>(const Place&) const = default;
+  };
+
+  void add_workers(const StageSlot& slot) {
+    std::map<Place, std::vector<EndpointId>> by_place;
+    for (const EndpointId device : slot.devices) {
+      const Host& host = machine_.hosts[machine_.devices[device].host];
+      const bool in_node = exchange_.local_aggregation != LocalAggregation::none;
+      by_place[{machine_.devices[device].type, in_node ? host.device_count : 0,
+                by_owner() ? device - host.first_device : 0}]
+          .push_back(device);
+    }
+    for (auto& [place, devices] : by_place) add_worker(slot, place, std::move(devices));
+  }
+
+  void add_worker(const StageSlot& slot, const Place& place, std::vector<EndpointId> devices) {
+    const DeviceType& type = machine_.device_types[place.type];
+    Role role;
+    role.name = fmt::format("{} on {}", slot.name, type.name);
+    role.members = std::move(devices);
+    role.streams = by_ring() ? std::vector<std::string>{"compute", "scatter", "gather"}
+                             : std::vector<std::string>{"compute", "communication"};
+    role.resident_bytes =
+        messages_.is_alone() ? graph_.resident_bytes() : without_optimizer(graph_.resident_bytes());
+    role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] += type.reserved_bytes;
+    const bool first_pulls = exchange_.pull == PullMode::at_first_use;
+    std::vector<TaskId> pulled;
+    for (std::size_t m = 0; first_pulls && m < messages_.size(); ++m)
+      pulled.push_back(add_way_back(role, place, m, {}));
+    ServedPasses served(graph_, network_, messages_, exchange_.overlap, pulled);
+    ReplicaProgram program(graph_, network_, {}, role, 0, slot.passes, &served);
+    double images = 0;
+    for (const Pass& pass : slot.passes) {
+      program.next_pass({}, "");
+      if (!pass.backward) images += pass.images;
+    }
+    std::vector<TaskId> summed;
+    for (std::size_t m = 0; m < messages_.size(); ++m)
+      summed.push_back(add_way_in(role, place, m, served.ready(m)));
+    const Compressor& compressor = messages_.compressor();
+    for (std::size_t m = 0; m < messages_.size() && compressor.active(); ++m) {
+      role.resident_bytes[static_cast<std::size_t>(MemoryClass::gradients)] +=
+          compressor.residual_bytes(messages_.all()[m].bytes);
+      Compressor::add_release(program.tasks(), served.compressed(m), m, summed[m]);
+    }
+    program.end();
+    if (updates_parts())
+      summed.assign(messages_.size(), add_update(role, graph_, summed, 1.0 / place.devices));
+    for (std::size_t m = 0; !first_pulls && m < messages_.size(); ++m)
+      add_way_back(role, place, m, {summed[m]});
+    plan_.roles.push_back(std::move(role));
+    images_.push_back(images);
+  }
+
+  static TaskId add_collective(Role& role, std::string name, CommId comm, int stream,
+                               std::vector<TaskId> after) {
+    const TaskId id = add_message(role, Task::Kind::collective, std::move(name), comm, std::move(after));
+    role.program[id].stream = stream;
+    return id;
+  }
+
+  /// Gradients of message m on their way. @return the task at whose end this worker's part is summed or gone
+  TaskId add_way_in(Role& role, const Place& place, std::size_t m, TaskId ready) {
+    if (!exchange_.sums_on_devices()) {
+      const CommId in =
+          (sums_on_hosts() ? messages_.in_node(place.devices, m) : messages_.with_servers(m)).in;
+      return add_message(role, Task::Kind::send, fmt::format("push {}", m), in, {ready});
+    }
+    TaskId summed = ready;
+    const bool owner = messages_.owns(place.devices, place.place, m);
+    if (place.devices > 1) {
+      const CommId in = messages_.in_node(place.devices, m).in;
+      if (!owner) return add_message(role, Task::Kind::send, fmt::format("gradients {}", m), in, {ready});
+      summed =
+          by_ring()
+              ? add_collective(role, fmt::format("reduce-scatter {}", m), in, scatter_stream, {ready})
+              : add_message(role, Task::Kind::receive, fmt::format("node's gradients {}", m), in, {ready});
+    }
+    if (!messages_.is_alone() && owner)
+      add_message(role, Task::Kind::send, fmt::format("push {}", m), messages_.with_servers(m).in,
+                  {summed, ready});
+    return summed;
+  }
+
+  /// The way back of message m to a worker.
+  /// @param after what the device does before it passes parameters on that no server has sent
+  /// @return the task at whose end its parameters are there
+  TaskId add_way_back(Role& role, const Place& place, std::size_t m, std::vector<TaskId> after) {
+    if (!exchange_.sums_on_devices()) {
+      const CommId back =
+          (sums_on_hosts() ? messages_.in_node(place.devices, m) : messages_.with_servers(m)).back;
+      return add_message(role, Task::Kind::receive, fmt::format("pull {}", m), back, {});
+    }
+    const bool owner = messages_.owns(place.devices, place.place, m);
+    if (owner && !messages_.is_alone())
+      after = {add_message(role, Task::Kind::receive, fmt::format("pull {}", m),
+                           messages_.with_servers(m).back, {})};
+    if (place.devices == 1) return after.empty() ? add_compute(role, "no pull", {}, {}) : after.back();
+    const CommId back = messages_.in_node(place.devices, m).back;
+    if (by_ring())
+      return add_collective(role, fmt::format("all-gather {}", m), back, gather_stream, std::move(after));
+    return owner ? add_message(role, Task::Kind::send, fmt::format("hand out {}", m), back, std::move(after))
+                 : add_message(role, Task::Kind::receive, fmt::format("parameters {}", m), back, {});
+  }
+
+  // Hosts.
+
+  /// What a host does: index of the server it runs (every_server where all servers do the same), devices it
+  /// adds up for.
+  struct HostDuty {
+    std::optional<std::uint32_t> server;
+    std::uint32_t device_count;
+    std::uint32_t type;
+    auto operator<=>(const HostDuty&) const = default;
+  };
+
+  void add_hosts() {
+    std::map<HostDuty, std::vector<EndpointId>> duties;
+    std::unordered_map<EndpointId, std::uint32_t> server_of;
+    for (std::uint32_t s = 0; s < exchange_.servers.size(); ++s) server_of.emplace(exchange_.servers[s], s);
+    for (std::uint32_t h = 0; h < machine_.hosts.size(); ++h) {
+      const Host& host = machine_.hosts[h];
+      HostDuty duty{std::nullopt, sums_on_hosts() ? host.device_count : 0, host.type};
+      if (const auto server = server_of.find(machine_.host_endpoint(h)); server != server_of.end())
+        duty.server = exchange_.sharding == ServerSharding::even ? PushMessage::every_server : server->second;
+      if (duty.server || duty.device_count > 0) duties[duty].push_back(machine_.host_endpoint(h));
+    }
+    for (auto& [duty, members] : duties) plan_.roles.push_back(host_role(duty, std::move(members)));
+  }
+
+  Role host_role(const HostDuty& duty, std::vector<EndpointId> members) const {
+    Role role;
+    role.name = !duty.server ? "node host" : duty.device_count > 0 ? "node host and server" : "server";
+    role.members = std::move(members);
+    role.streams = {"cpu"};
+    std::vector<std::vector<TaskId>> updated;  // by message: what must be done before it goes back
+    for (std::size_t m = 0; m < messages_.size(); ++m) updated.push_back(add_sums(role, duty, m));
+    if (exchange_.pull == PullMode::after_all) {
+      std::vector<TaskId> all;
+      for (const std::vector<TaskId>& tasks : updated) all.insert(all.end(), tasks.begin(), tasks.end());
+      for (std::vector<TaskId>& tasks : updated)
+        if (!tasks.empty()) tasks = all;
+    }
+    // What the first use pulls has been updated in the step before.
+    const std::vector<TaskId> at_once;
+    for (std::size_t m = 0; m < messages_.size(); ++m)
+      add_pulls(role, duty, m, exchange_.pull == PullMode::at_first_use ? at_once : updated[m]);
+    return role;
+  }
+
+  bool serves(const HostDuty& duty, std::size_t m) const {
+    return duty.server && messages_.is_target(m, *duty.server);
+  }
+  bool has_remote_target(const HostDuty& duty, std::size_t m) const {
+    return duty.device_count > 0 && messages_.target_count(m) > (serves(duty, m) ? 1.0 : 0.0);
+  }
+
+  /// A host's part in message m up to the updated parameters; returns the update's task, if this host serves
+  /// it.
+  std::vector<TaskId> add_sums(Role& role, const HostDuty& duty, std::size_t m) const {
+    const double bytes = messages_.added_bytes(m);
+    const double rate_Bps = machine_.host_types[duty.type].reduce_bandwidth_Bps;
+    std::vector<TaskId> before;
+    if (duty.device_count > 0) {
+      const TaskId pushed = add_message(role, Task::Kind::receive, fmt::format("node's gradients {}", m),
+                                        messages_.in_node(duty.device_count, m).in, {});
+      before = {add_host_sum(role, fmt::format("add up node's gradients {}", m),
+                             duty.device_count * bytes / rate_Bps, {pushed})};
+    }
+    if (has_remote_target(duty, m))
+      add_message(role, Task::Kind::send, fmt::format("push {}", m), messages_.with_servers(m).in, before);
+    if (!serves(duty, m)) return {};
+    const double senders = messages_.sender_count() - (duty.device_count > 0 ? 1 : 0);
+    before.push_back(add_message(role, Task::Kind::receive, fmt::format("gradients {}", m),
+                                 messages_.with_servers(m).in, {}));
+    return {add_host_sum(role, fmt::format("add up and update {}", m),
+                         senders * bytes / messages_.target_count(m) / rate_Bps, before)};
+  }
+
+  /// The way back of message m: from this host's server, and to this host's devices.
+  void add_pulls(Role& role, const HostDuty& duty, std::size_t m, const std::vector<TaskId>& updated) const {
+    std::vector<TaskId> before = updated;
+    if (serves(duty, m))
+      add_message(role, Task::Kind::send, fmt::format("send back {}", m), messages_.with_servers(m).back,
+                  updated);
+    if (has_remote_target(duty, m))
+      before.push_back(add_message(role, Task::Kind::receive, fmt::format("pull {}", m),
+                                   messages_.with_servers(m).back, {}));
+    if (duty.device_count > 0)
+      add_message(role, Task::Kind::send, fmt::format("hand out {}", m),
+                  messages_.in_node(duty.device_count, m).back, before);
+  }
+
+  const TrainingGraph& graph_;
+  const Machine& machine_;
+  const CostModel& cost_;
+  const StagedPasses& passes_;
+  const ServerExchange& exchange_;
+  Stage network_;
+  Plan plan_;
+  ServerMessages messages_;
+  std::vector<double> images_;  ///< of a step, by role of workers
+};
+
+}  // namespace
+
+Plan plan_servers(const TrainingGraph& graph, const Machine& machine, const CostModel& cost,
+                  const StagedPasses& passes, const ServerExchange& exchange) {
+  return ServerPlanner(graph, machine, cost, passes, exchange).build();
+}
+
+}  // namespace convoy::lowering

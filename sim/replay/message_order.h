@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <vector>
+
+#include "sim/replay/callback.h"
+#include "sim/replay/engine.h"
+#include "sim/replay/executor.h"
+
+namespace convoy::inline replays {
+
+/// Messages of patterns whose messages are in order (Pattern::in_order), between hosts. Those of one connection
+/// go one after the other: a message's bytes begin when its latency has passed and all bytes before them have
+/// gone. The servers of a service take in (and give out) whole messages, too, one after the other in the order
+/// in which they come, and only as many at a time as it takes to fill the links that all of them cross, such
+/// as the server's NIC: if a message's other links allow less, there is room for the next one. Messages that
+/// come at one moment go together, so that equal clients stay equal.
+class MessageOrder {
+ public:
+  /// Without contention every message goes at once.
+  MessageOrder(const FoldedPlan& folded, Contention contention, Engine& engine);
+
+  bool has(std::uint32_t flow_class) const { return !lane_of_.empty() && lane_of_[flow_class] != none; }
+  /// @pre has(flow_class), bytes > 0
+  /// @param route of the engine
+  void send(std::uint32_t flow_class, double latency_s, double bytes, std::uint32_t route, Callback done);
+
+ private:
+  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+  /// The connection, or the equal connections, of a flow class.
+  struct Lane {
+    struct Message {
+      double bytes;
+      std::uint32_t route;
+      Callback done;
+    };
+    std::deque<Message> messages;  ///< in the order in which they were sent, except the one under way
+    std::uint32_t arrived = 0;     ///< of these, from the front on: the latency has passed
+    bool busy = false;             ///< one is under way, or waits for its turn at the server
+    Callback done;                 ///< of the one under way
+    std::uint32_t server = none;
+    double rate_Bps = 0;  ///< what a message takes of the server's links if it is alone there
+  };
+  /// One direction of a class of servers of a service.
+  struct Server {
+    struct Turn {
+      std::uint32_t lane;
+      double at_s;
+    };
+    double capacity_Bps = 0, taken_Bps = 0;
+    std::uint32_t under_way = 0;
+    std::deque<Turn> turns;
+    double moment_s = -1;  ///< at which those came that went last
+    bool asked = false;  ///< admit() will be called at this moment
+  };
+
+  void find_servers(const FoldedPlan& folded, const std::vector<std::uint32_t>& flow_classes);
+  void arrive(std::uint32_t lane);
+  void next(std::uint32_t lane);
+  void ask(std::uint32_t server);
+  void admit(std::uint32_t server);
+  void start(std::uint32_t lane);
+  void end(std::uint32_t lane);
+
+  Engine& engine_;
+  std::vector<std::uint32_t> lane_of_;  ///< by flow class; empty: no message is in order
+  std::vector<Lane> lanes_;
+  std::vector<Server> servers_;
+};
+
+}  // namespace convoy::replays
