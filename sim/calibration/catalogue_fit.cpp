@@ -110,14 +110,8 @@ CatalogueFit fit_catalogue(const std::vector<Measurement>& measurements) {
   const Posterior::HostFactors hosts = fit.host_factors();
   for (std::size_t d = 0; d < hierarchy.devices().size(); ++d) {
     DeviceType device = hierarchy.device_at(d, fit.x());
-    Measurement typical;  // of which the posterior's spread is told
-    typical.model = "resnet50";
-    typical.batch = 64;
-    typical.images_per_s = 1;
-    const bool tensor = device.has_tensor_cores() && device.runs(Precision::fp16);
-    typical.precision = tensor ? Precision::fp16 : Precision::fp32;
     device.evidence_rows = rows_of.contains(d) ? rows_of.at(d) : 0;
-    device.evidence_spread = fit.spread_of(hierarchy.row_of(typical, d));
+    device.evidence_spread = fit.device_spread(d);
     result.devices.emplace(device.name, catalogue_yaml(device));
   }
   for (std::size_t f = 0; f < framework_count; ++f)

@@ -3,8 +3,10 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "sim/calibration/posterior.h"
+#include "sim/costs/residuals.h"
 
 namespace convoy::inline calibration {
 namespace {
@@ -23,6 +25,30 @@ std::string group_of(const Measurement& m, const DeviceType& device, LeaveOut by
   return "";
 }
 
+/// The kernels of a way of execution: of a framework's libraries, or of its compiler (software_kernel_rows).
+std::pair<Framework, bool> kernels_of(const Measurement& m) {
+  return {m.software, m.execution == ExecutionMode::compiled};
+}
+
+/// What rows of networks tell that are fitted.
+struct Seen {
+  std::set<std::pair<std::string, std::size_t>> networks;  ///< device, network_kind
+  std::set<std::string> devices;
+  std::set<std::pair<Framework, bool>> software;
+
+  void add(const Measurement& m, std::size_t kind) {
+    networks.insert({m.device, network_kind(kind)});
+    devices.insert(m.device);
+    software.insert(kernels_of(m));
+  }
+  void tell(LeftOutRow& row) const {
+    const Measurement& m = row.measurement;
+    row.device_unseen = !devices.contains(m.device);
+    row.networks_unseen = !row.device_unseen && !networks.contains({m.device, network_kind(row.kind)});
+    row.software_unseen = !software.contains(kernels_of(m));
+  }
+};
+
 }  // namespace
 
 std::vector<LeftOutRow> cross_validate(const std::vector<Measurement>& measurements, LeaveOut by) {
@@ -30,16 +56,26 @@ std::vector<LeftOutRow> cross_validate(const std::vector<Measurement>& measureme
   std::vector<HierarchyRow> rows;
   std::vector<const Measurement*> of_row;
   std::vector<std::string> group;
+  std::vector<std::size_t> kinds;
   std::map<std::string, std::vector<std::size_t>> networks;  ///< of a group
   for (const Measurement& m : measurements) {
     const std::optional<std::size_t> device = hierarchy.find(m.device);
-    if (!m.fit || !device) continue;
+    const bool tests = by == LeaveOut::source && m.whole_network();
+    if (!device || !(m.fit || tests)) continue;
     group.push_back(group_of(m, hierarchy.devices()[*device], by));
     if (m.whole_network()) networks[group.back()].push_back(rows.size());
     of_row.push_back(&m);
     rows.push_back(hierarchy.row_of(m, *device));
+    kinds.push_back(residual_kind(rows.back().works, m.batch, m.precision));
   }
   Posterior fit(hierarchy, std::move(rows));
+  const auto use_all_but = [&](const std::string* left_out) {
+    std::vector<bool> counted(fit.rows().size());
+    for (std::size_t r = 0; r < counted.size(); ++r)
+      counted[r] = of_row[r]->fit && (!left_out || group[r] != *left_out);
+    fit.use(std::move(counted));
+  };
+  use_all_but(nullptr);
   fit.minimise();
   const Eigen::VectorXd with_all = fit.x();
   std::vector<LeftOutRow> result;
@@ -47,12 +83,21 @@ std::vector<LeftOutRow> cross_validate(const std::vector<Measurement>& measureme
     const std::size_t begin = result.size();
     for (const std::size_t r : members)
       result.push_back({*of_row[r], name, fit.rows()[r].seconds * std::exp(fit.residual(r)), 0});
-    std::vector<bool> counted(fit.rows().size());
-    for (std::size_t r = 0; r < counted.size(); ++r) counted[r] = group[r] != name;
-    fit.use(std::move(counted));
+    use_all_but(&name);
     fit.minimise_again();
-    for (std::size_t i = 0; i < members.size(); ++i)
-      result[begin + i].without_s = fit.rows()[members[i]].seconds * std::exp(fit.residual(members[i]));
+    const Posterior::HostFactors hosts = fit.host_factors();
+    Seen seen;
+    for (std::size_t r = 0; r < of_row.size(); ++r)
+      if (of_row[r]->fit && of_row[r]->whole_network() && group[r] != name) seen.add(*of_row[r], kinds[r]);
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      LeftOutRow& row = result[begin + i];
+      const Posterior::OnTypicalHost on_host = fit.on_typical_host(fit.rows()[members[i]], hosts);
+      row.without_s = on_host.seconds;
+      row.host_slope = on_host.slope;
+      row.kind = kinds[members[i]];
+      seen.tell(row);
+      row.of_device = fit.device_spread(fit.rows()[members[i]].device);
+    }
     fit.set_x(with_all);
   }
   return result;

@@ -20,15 +20,23 @@ enum class LeaveOut : std::uint8_t {
 };
 inline constexpr std::array<std::string_view, 4> leave_out_names{"device", "generation", "source", "family"};
 
-/// A row with role fit, predicted by the fit of all others and by a fit that has not seen its group.
+/// A row of a whole network, predicted by the fit of all others and by a fit that has not seen its group.
 struct LeftOutRow {
   Measurement measurement;
   std::string group;         ///< the device, generation, repository or family that was left out
   double with_s, without_s;  ///< predicted seconds: its group fitted too, its group left out
+  std::size_t kind = 0;      ///< residual_kind
+  // What the fit without the group knows and leaves open:
+  bool device_unseen = false;    ///< no network of the device was fitted
+  bool networks_unseen = false;  ///< some were, but none of this kind
+  bool software_unseen = false;  ///< no kernels of the framework's way of execution were
+  double of_device = 0;          ///< standard deviation of log(seconds) that the device's evidence then says
+  double host_slope = 0;         ///< of log(without_s) by log(how slow the host is)
 };
 
-/// Cross-validation of fit_catalogue: for every group of whole networks with role fit, the fit without it.
-/// Rows with role test are neither fitted nor predicted. In the order of the groups' names.
+/// Cross-validation of fit_catalogue: for every group of whole networks, the fit without it, on a typical
+/// host. Rows with role test are never fitted; where sources are left out, they are predicted as well, by
+/// the fit that has not seen the others of their source. In the order of the groups' names.
 std::vector<LeftOutRow> cross_validate(const std::vector<Measurement>& measurements, LeaveOut by);
 
 }  // namespace convoy::calibration

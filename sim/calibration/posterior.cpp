@@ -156,6 +156,40 @@ Posterior::HostFactors Posterior::host_factors() {
   return factors;
 }
 
+Posterior::OnTypicalHost Posterior::on_typical_host(HierarchyRow row, const HostFactors& hosts) {
+  row.repository.clear();
+  Links links = hierarchy_.links(row);
+  Hierarchy::set_values(links, x_);
+  const auto host = std::find_if(links.begin(), links.end(), [](const auto& link) { return link.is_host; });
+  OnTypicalHost on_host;
+  if (host == links.end()) {
+    on_host.seconds = hierarchy_.predict(row, links);
+    return on_host;
+  }
+  const auto software = hosts.software.find({row.framework, row.software.execution});
+  const double typical = software == hosts.software.end() ? 1 : software->second;
+  constexpr double factor = 1.4;
+  const auto seconds_at = [&](double value) {
+    host->value = value;
+    return hierarchy_.predict(row, links);
+  };
+  on_host.seconds = seconds_at(typical);
+  on_host.slope =
+      std::log(seconds_at(typical * factor) / seconds_at(typical / factor)) / (2 * std::log(factor));
+  return on_host;
+}
+
+double Posterior::device_spread(std::size_t device) {
+  const DeviceType& type = hierarchy_.devices()[device];
+  Measurement typical;
+  typical.model = "resnet50";
+  typical.batch = 64;
+  typical.images_per_s = 1;
+  const bool tensor = type.has_tensor_cores() && type.runs(Precision::fp16);
+  typical.precision = tensor ? Precision::fp16 : Precision::fp32;
+  return spread_of(hierarchy_.row_of(typical, device));
+}
+
 double Posterior::residual(std::size_t row) {
   Hierarchy::set_values(links_[row], x_);
   return std::log(hierarchy_.predict(rows_[row], links_[row]) / rows_[row].seconds);

@@ -42,6 +42,16 @@ class Posterior {
   /// third, so that rows that hardly depend on theirs say little.
   static constexpr double typical_weight = 0.1;
   HostFactors host_factors();
+  /// A row on the typical host, as the catalogue has it (catalogue_fit.cpp).
+  struct OnTypicalHost {
+    double seconds = 0;
+    /// Of log(seconds) by log(how slow the host is), between hosts that are 1.4 times slower and quicker.
+    double slope = 0;
+  };
+  OnTypicalHost on_typical_host(HierarchyRow row, const HostFactors& hosts);
+  /// Standard deviation of log(seconds) that the posterior leaves of a typical step on a device, which is its
+  /// evidence in the catalogue: ResNet-50 on 64 images, in half precision where it has units for that.
+  double device_spread(std::size_t device);
   /// log(predicted / measured seconds) of a row.
   double residual(std::size_t row);
 

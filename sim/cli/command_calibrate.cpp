@@ -16,6 +16,7 @@
 #include "sim/calibration/kineto_trace.h"
 #include "sim/calibration/nccl_log.h"
 #include "sim/cli/commands.h"
+#include "sim/costs/residuals.h"
 #include "sim/planning/convergence.h"
 #include "sim/run/output_folder.h"
 #include "topologies/cluster.h"
@@ -124,6 +125,18 @@ std::vector<Measurement> read_all(const std::vector<std::string>& profiles) {
   return measurements;
 }
 
+/// "device software": what the fit without the row's group has not seen.
+std::string unknowns_of(const LeftOutRow& row) {
+  std::string text;
+  const auto add = [&](bool unseen, const char* what) {
+    if (unseen) text += (text.empty() ? "" : " ") + std::string(what);
+  };
+  add(row.device_unseen, "device");
+  add(row.networks_unseen, "networks");
+  add(row.software_unseen, "software");
+  return text;
+}
+
 /// Rows on stdout, a line a group on stderr.
 Exit calibrate_leaving_out(const CalibrateArguments& arguments) {
   const auto name = std::find(leave_out_names.begin(), leave_out_names.end(), arguments.leave_out);
@@ -136,13 +149,15 @@ Exit calibrate_leaving_out(const CalibrateArguments& arguments) {
   std::map<std::string, std::vector<double>> sizes;  // of the errors by group
   write_stdout([&](std::ostream& out) {
     out << "left_out,device,model,batch,precision,step,software,execution,layout,measured_images_per_s,"
-           "fitted,left_out_fitted\n";
+           "fitted,left_out_fitted,role,kind,unknown,of_device,host_slope\n";
     for (const LeftOutRow& row : rows) {
       const Measurement& m = row.measurement;
       const double with = m.batch / row.with_s, without = m.batch / row.without_s;
-      out << fmt::format("{},{},{},{:g},{},{},{},{},{},{:.5g},{:.5g},{:.5g}\n", row.group, m.device, m.model,
-                         m.batch, to_string(m.precision), to_string(m.step), to_string(m.software),
-                         to_string(m.execution), to_string(m.layout), m.images_per_s, with, without);
+      out << fmt::format("{},{},{},{:g},{},{},{},{},{},{:.5g},{:.5g},{:.5g},{},{},{},{:.3g},{:.3g}\n",
+                         row.group, m.device, m.model, m.batch, to_string(m.precision), to_string(m.step),
+                         to_string(m.software), to_string(m.execution), to_string(m.layout), m.images_per_s,
+                         with, without, m.fit ? "fit" : "test", residual_kind_name(row.kind),
+                         unknowns_of(row), row.of_device, row.host_slope);
       sizes[row.group].push_back(std::abs(without / m.images_per_s - 1));
       sizes["all"].push_back(sizes[row.group].back());
     }

@@ -19,6 +19,7 @@
 #include "sim/cli/show_model.h"
 #include "sim/cli/show_schema.h"
 #include "sim/cli/show_transport.h"
+#include "sim/costs/residuals.h"
 #include "sim/results/json_writer.h"
 #include "sim/run/output_folder.h"
 #include "topologies/catalog.h"
@@ -85,7 +86,7 @@ std::string evidence_text(const DeviceType& device) {
   if (device.evidence_left_out_error > 0)
     rows += fmt::format(", networks left out are off by {:.3g} %", 100 * device.evidence_left_out_error);
   return fmt::format("{}: +-{:.3g} % of the time (one standard deviation)", rows,
-                     100 * std::expm1(device.evidence_spread));
+                     100 * std::expm1(device_spread(device)));
 }
 
 void show_device(std::ostream& out, const ShowArguments& arguments) {
@@ -127,7 +128,7 @@ void show_device(std::ostream& out, const ShowArguments& arguments) {
   json.key("evidence");
   json.begin_object(Style::compact);
   json.field("rows", static_cast<std::int64_t>(device.evidence_rows));
-  json.field("spread", device.evidence_spread);
+  json.field("spread", device_spread(device));
   json.field("left_out_error", device.evidence_left_out_error);
   json.end_object();
   write_grades(json, device.sources);

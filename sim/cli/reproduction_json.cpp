@@ -64,7 +64,7 @@ constexpr auto gate_fields = [](auto& archive, const Gate& gate) {
   if (std::isfinite(gate.high)) archive.field("high", gate.high);
   archive.field("low", gate.low);
   if (!gate.shortfall.empty()) archive.field("shortfall", gate.shortfall);
-  archive.field("passed", gate.passed());
+  archive.field("passed", gate.inside());
 };
 
 constexpr auto reproduction_fields = [](auto& archive, const Reproduction& reproduction) {
@@ -83,6 +83,7 @@ constexpr auto reproduction_fields = [](auto& archive, const Reproduction& repro
                      summary_row_fields);
   archive.list_where(!reproduction.batches.empty(), "batches", reproduction.batches, batch_fields);
   archive.field("passed", reproduction.passed());
+  archive.field("as_listed", reproduction.as_listed());
   archive.list("rows", reproduction.rows, [&](auto& of_row, const ReproducedRow& row) {
     of_row.field("table", row.table);
     of_row.field("model", row.model);

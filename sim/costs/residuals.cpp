@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "sim/costs/residuals.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <string>
 
+#include "sim/base/csv.h"
 #include "sim/base/data_path.h"
 #include "sim/base/yaml_map.h"
 
@@ -51,6 +55,43 @@ const std::array<double, comm_kind_count + 1>& comm_spreads() {
   return spreads;
 }
 
+/// Numbers of published figures that a device's efficiencies were fitted to, by kind of network.
+using FittedNetworks = std::array<double, network_kind_count>;
+constexpr std::string_view kernels_alone = "kernels";  ///< of devices of which no network was measured
+
+std::map<std::string, FittedNetworks> read_fitted_networks() {
+  const std::vector<std::string> columns{"device", "networks", "figures"};
+  const CsvTable table(data_path("topologies/catalog/software") + "/networks.csv", columns, columns);
+  std::map<std::string, FittedNetworks> fitted;
+  for (const CsvRow& row : table.rows()) {
+    const CsvCell& kind = *table.find(row, "networks");
+    FittedNetworks& of_device = fitted[table.text(row, "device")];
+    if (kind.text == kernels_alone) continue;
+    std::size_t k = 0;
+    while (k < network_kind_count && network_kind_name(k) != kind.text) ++k;
+    if (k == network_kind_count)
+      throw InputError(kind.pos, fmt::format("networks: unknown kind '{}'", kind.text));
+    of_device[k] = table.number(row, "figures", true);
+  }
+  return fitted;
+}
+
+/// Of the device of the catalogue that has this device's efficiencies; nullptr: none has, they are its
+/// owner's.
+const FittedNetworks* fitted_networks(const DeviceType& device) {
+  static const std::map<std::string, FittedNetworks> all = read_fitted_networks();
+  static std::map<std::string, DeviceType> devices;
+  const auto same = [&](const std::string& name) {
+    if (!devices.contains(name)) devices.emplace(name, load_device(name, {}));
+    return devices.at(name).efficiency == device.efficiency;
+  };
+  const auto own = all.find(device.name);
+  if (own != all.end() && same(own->first)) return &own->second;
+  for (const auto& [name, fitted] : all)
+    if (same(name)) return &fitted;
+  return nullptr;
+}
+
 const std::array<double, residual_kind_count + 1>& residual_spreads() {
   static const std::array<double, residual_kind_count + 1> spreads = read_spreads("/residuals.yaml", names);
   return spreads;
@@ -60,7 +101,37 @@ const std::array<double, residual_kind_count + 1>& residual_spreads() {
 
 std::string_view residual_kind_name(std::size_t kind) { return names.at(kind); }
 
-double residual_spread(std::size_t kind) { return residual_spreads().at(kind); }
+double residual_spread(std::size_t kind) {
+  return std::hypot(residual_spreads().at(kind), unknown_spread(Unknown::machine));
+}
+
+std::string_view network_kind_name(std::size_t network_kind) {
+  const std::string_view name = names.at(2 * network_kind);
+  return name.substr(0, name.rfind('_'));
+}
+
+double unknown_spread(Unknown unknown) {
+  static const std::array<double, unknown_names.size()> spreads =
+      read_spreads("/unknowns.yaml", unknown_names);
+  return spreads[static_cast<std::size_t>(unknown)];
+}
+
+bool device_is_seen(const DeviceType& device) {
+  if (device.evidence_rows == 0) return false;
+  const FittedNetworks* fitted = fitted_networks(device);
+  return !fitted || std::any_of(fitted->begin(), fitted->end(), [](double figures) { return figures > 0; });
+}
+
+double unseen_networks_spread(const DeviceType& device, std::size_t network_kind) {
+  if (device.evidence_spread == 0 || !device_is_seen(device)) return 0;
+  const FittedNetworks* fitted = fitted_networks(device);
+  return fitted && (*fitted)[network_kind] == 0 ? unknown_spread(Unknown::networks) : 0;
+}
+
+double device_spread(const DeviceType& device) {
+  if (device.evidence_spread == 0 || device_is_seen(device)) return device.evidence_spread;
+  return std::max(device.evidence_spread, left_out_device_spread());
+}
 
 double host_spread() { return residual_spreads().back(); }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -22,6 +23,35 @@ std::string_view residual_kind_name(std::size_t kind);
 /// The kind of a step of `works` on `images` images.
 std::size_t residual_kind(const std::vector<Work>& works, double images, Precision precision);
 
+/// Networks whose steps are alike: kinds of steps, short and long ones together ("plain_fp16").
+inline constexpr std::size_t network_kind_count = residual_kind_count / 2;
+constexpr std::size_t network_kind(std::size_t residual_kind) { return residual_kind / 2; }
+std::string_view network_kind_name(std::size_t network_kind);
+
+/// What no published figure tells of a step on one device. Each has a spread of log(time) of its own, fitted to
+/// sources of figures that were left out of the fit in turn (topologies/catalog/software/unknowns.yaml). What
+/// a device without any figure adds is left_out_device_spread().
+enum class Unknown : std::uint8_t {
+  machine,   ///< the machine itself: nobody's figures of it were fitted, as of no user's
+  networks,  ///< networks of this kind on this device, of which other kinds were fitted
+  software,  ///< kernels of the framework's way of execution (software_evidence.h)
+};
+inline constexpr std::array<std::string_view, 3> unknown_names{"machine", "networks", "software"};
+/// @throws InputError if the file is wrong
+double unknown_spread(Unknown unknown);
+
+/// Whether published figures of whole networks on a device were fitted, or its owner's own.
+bool device_is_seen(const DeviceType& device);
+
+/// unknown_spread(networks) where the device's efficiencies were fitted to published figures, but to none of
+/// networks of this kind (topologies/catalog/software/networks.csv); 0 elsewhere. A device of one's own with
+/// the efficiencies of one of the catalogue has its figures. @throws InputError if a file is wrong
+double unseen_networks_spread(const DeviceType& device, std::size_t network_kind);
+
+/// Standard deviation of log(time) that is left open by a device's own parameters: its evidence, or that of
+/// a device that was left out of the fit where none of its networks was fitted. @throws InputError: a wrong file
+double device_spread(const DeviceType& device);
+
 /// Ways of communication whose predicted times have similar errors: over a network with TCP or RDMA, or
 /// inside a host through its memory or over links between devices.
 enum class CommKind : std::uint8_t { tcp, rdma, staged, links };
@@ -41,8 +71,8 @@ double comm_spread(CommKind kind);
 double devices_spread();
 
 /// Standard deviation of log(predicted / true) of steps of this kind, in addition to what the devices'
-/// parameters leave open (topologies/catalog/software/residuals.yaml). @throws InputError if the file is
-/// wrong.
+/// parameters leave open: of figures that were fitted (topologies/catalog/software/residuals.yaml), and what
+/// a machine adds of which none was. @throws InputError if a file is wrong.
 double residual_spread(std::size_t kind);
 
 /// Standard deviation of log(time to issue an operation) between hosts, of the machines of published rows

@@ -8,6 +8,7 @@
 
 #include "sim/base/data_path.h"
 #include "sim/base/yaml_map.h"
+#include "sim/costs/residuals.h"
 #include "sim/costs/software_evidence.h"
 #include "topologies/device.h"
 
@@ -90,8 +91,7 @@ int software_kernel_rows(Framework framework, ExecutionMode execution) {
 }
 
 double software_spread(Framework framework, ExecutionMode execution) {
-  constexpr double of_typical_convolutions = 0.12;
-  return software_kernel_rows(framework, execution) > 0 ? 0 : of_typical_convolutions;
+  return software_kernel_rows(framework, execution) > 0 ? 0 : unknown_spread(Unknown::software);
 }
 
 Software::Software(const TrainingOptions& options)

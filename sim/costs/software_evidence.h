@@ -14,8 +14,8 @@ struct SoftwareCosts;
 /// their factors are typical values. @throws InputError if the catalogue's file is wrong.
 int software_kernel_rows(Framework framework, ExecutionMode execution);
 
-/// Standard deviation of log(time of kernels) with typical factors: that of a framework's factor on
-/// convolutions before any measurement (docs/cost_model.md). 0 if figures were fitted.
+/// Standard deviation of log(time of kernels) with typical factors: unknown_spread(software). 0 if figures
+/// were fitted.
 double software_spread(Framework framework, ExecutionMode execution);
 
 /// Additional standard deviation of log(time) if no published figure was fitted to these kernels of a

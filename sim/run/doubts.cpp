@@ -24,9 +24,18 @@ double unseen_spread(const PreparedRun& run, const DeviceType& type) {
   return unseen_kernels_spread(type, run.graph->options.precision, run.cost.software().costs);
 }
 
+/// The kind of the run's step on one device.
+std::size_t step_kind(const PreparedRun& run, double of_device) {
+  std::vector<Work> works;
+  for (const Operation& operation : run.graph->operations) works.push_back(operation.work);
+  return residual_kind(works, of_device, run.graph->options.precision);
+}
+
 /// Standard deviation of log(time) that a kind of device's own parameters leave.
-double parameter_spread(const PreparedRun& run, const DeviceType& type) {
-  return std::hypot(type.evidence_spread, unseen_spread(run, type));
+/// @param kind step_kind()
+double parameter_spread(const PreparedRun& run, const DeviceType& type, std::size_t kind) {
+  return std::hypot(device_spread(type),
+                    std::max(unseen_spread(run, type), unseen_networks_spread(type, network_kind(kind))));
 }
 
 /// The spread that typical factors of the framework leave (software_spread), on GPUs to which figures were
@@ -66,15 +75,14 @@ struct ComputeSpreads {
 
 ComputeSpreads compute_spreads(const PreparedRun& run, double of_device) {
   ComputeSpreads spreads;
+  const std::size_t kind = step_kind(run, of_device);
   for (const DeviceType& type : run.machine.device_types)
-    spreads.parameters = std::max(spreads.parameters, parameter_spread(run, type));
+    spreads.parameters = std::max(spreads.parameters, parameter_spread(run, type, kind));
   if (spreads.parameters == 0) return {};
   if (run.cost.is_anchored()) return {0, 0, 0, anchored_spread};
   spreads.software = spread_of_software(run);
-  std::vector<Work> works;
-  for (const Operation& operation : run.graph->operations) works.push_back(operation.work);
   spreads.hosts = spread_of_hosts(run, of_device);
-  spreads.steps = residual_spread(residual_kind(works, of_device, run.graph->options.precision));
+  spreads.steps = residual_spread(kind);
   return spreads;
 }
 
@@ -101,9 +109,10 @@ Source source_of_kernels(const PreparedRun& run, double spread) {
   if (run.cost.is_anchored())
     return {Grade::given, spread, "training.anchor: two measurements of one set-up differ by as much"};
   const std::vector<DeviceType>& types = run.machine.device_types;
+  const std::size_t kind = step_kind(run, images_of_device(run));
   const DeviceType& type =
       *std::max_element(types.begin(), types.end(), [&](const DeviceType& a, const DeviceType& b) {
-        return parameter_spread(run, a) < parameter_spread(run, b);
+        return parameter_spread(run, a, kind) < parameter_spread(run, b, kind);
       });
   const TrainingOptions& options = run.graph->options;
   std::string text =
@@ -113,11 +122,13 @@ Source source_of_kernels(const PreparedRun& run, double spread) {
           ? fmt::format("calibrated to {} rows of {}", type.evidence_rows, type.name)
           : fmt::format("fitted to {} published rows of {}", type.evidence_rows, type.name);
   const bool unseen = unseen_spread(run, type) > 0, typical = spread_of_software(run) > 0;
+  const bool other_networks = unseen_networks_spread(type, network_kind(kind)) > 0;
+  if (other_networks) text += fmt::format("; none of networks like this one in this precision");
   if (unseen)
     text += fmt::format("; none in {} of {}", to_string(options.precision), to_string(options.framework));
   if (typical)
     text += fmt::format("; none of {}, {}", to_string(options.framework), to_string(options.execution));
-  const bool known = type.evidence_rows > 0 && !unseen && !typical;
+  const bool known = type.evidence_rows > 0 && !unseen && !typical && !other_networks;
   return {known ? Grade::fitted : Grade::assumed, spread, std::move(text)};
 }
 

@@ -29,11 +29,14 @@ void read_tolerances(Reproduction& reproduction) {
   if (reproduction.bias_tolerance)
     for (const YamlNode& group : map.node("bias_groups").items)
       reproduction.bias_groups.push_back(read_text(group, map.path_of("bias_groups")));
-  const YamlNode& coverage = map.node("coverage");
-  if (coverage.kind != YamlNode::Kind::sequence || coverage.items.size() != 2)
-    map.fail("coverage", "expected the least and the most, such as [0.7, 0.9]");
-  for (std::size_t i = 0; i < 2; ++i)
-    reproduction.coverage_range[i] = read_number(coverage.items[i], map.path_of("coverage"), 0, 1);
+  if (map.has("coverage")) {
+    const YamlNode& coverage = map.node("coverage");
+    if (coverage.kind != YamlNode::Kind::sequence || coverage.items.size() != 2)
+      map.fail("coverage", "expected the least and the most, such as [0.7, 0.9]");
+    std::array<double, 2>& range = reproduction.coverage_range.emplace();
+    for (std::size_t i = 0; i < 2; ++i)
+      range[i] = read_number(coverage.items[i], map.path_of("coverage"), 0, 1);
+  }
   reproduction.because = map.text("because");
   map.finish();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
+#include <cmath>
 #include <numeric>
 
 #include "sim/base/csv.h"
@@ -10,6 +11,7 @@
 #include "sim/collectives/nccl_pattern.h"
 #include "sim/collectives/nccl_tuning.h"
 #include "sim/collectives/table.h"
+#include "sim/costs/residuals.h"
 #include "sim/replay/replay.h"
 #include "sim/studies/reproduce.h"
 #include "topologies/cluster.h"
@@ -72,8 +74,15 @@ Reproduction reproduce_collectives(Reproduction result, bool inside, std::size_t
                            row.collective,
                            fmt::format("{} x {}, {:.0f} B", row.hosts, row.devices, row.bytes), row.time_us,
                            0, 0, false, "results/published/collectives.csv", row.role == "fit"});
-  predict_rows(result, jobs,
-               [&](std::size_t i, Preparer&) { return 1e6 * collective_s(rows[i], machine_of(rows[i])); });
+  predict_rows(result, jobs, [&](std::size_t i, Preparer&) {
+    const Machine machine = machine_of(rows[i]);
+    Prediction prediction(1e6 * collective_s(rows[i], machine));
+    if (const std::optional<CommKind> kind = comm_kind(machine)) {
+      const double factor = std::exp(quantile_80 * comm_spread(*kind));
+      prediction.interval = {prediction.value / factor, prediction.value * factor};
+    }
+    return prediction;
+  });
   ErrorGroups groups;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto add = [&](const std::string& group, const std::string& name) {

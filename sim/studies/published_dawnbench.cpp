@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <sstream>
 
 #include "sim/base/csv.h"
@@ -111,13 +112,18 @@ double evaluation_s(const DawnbenchEntry& entry, const TrainingPhase& phase, con
   return std::max(forward_s, host_images / rate.images_per_s);
 }
 
-/// USD of a phase at the entry's price.
-double cost_usd(const DawnbenchEntry& entry, const TrainingPhase& phase, Preparer& preparer) {
+/// USD of a phase at the entry's price: as predicted, and at the ends of the 80 % interval of its steps.
+std::array<double, 3> costs_usd(const DawnbenchEntry& entry, const TrainingPhase& phase, Preparer& preparer) {
   const PreparedRun run = prepare_phase(entry, phase, preparer);
   const RunResult result = simulate(run, false).result;
-  const double epoch_s =
-      imagenet_images / result.throughput_images_per_s + evaluation_s(entry, phase, run, result);
-  return phase.epochs * epoch_s / 3600 * entry.usd_per_hour;
+  const double evaluating_s = evaluation_s(entry, phase, run, result);
+  const auto usd_at = [&](double images_per_s) {
+    return phase.epochs * (imagenet_images / images_per_s + evaluating_s) / 3600 * entry.usd_per_hour;
+  };
+  const IntervalResult::Range range =
+      result.interval ? result.interval->throughput_images_per_s
+                      : IntervalResult::Range{result.throughput_images_per_s, result.throughput_images_per_s};
+  return {usd_at(result.throughput_images_per_s), usd_at(range[1]), usd_at(range[0])};
 }
 
 }  // namespace
@@ -130,9 +136,15 @@ Reproduction reproduce_dawnbench(std::size_t jobs) {
                            fmt::format("{} of {}, {} phases", entry.nodes, entry.server, entry.phases.size()),
                            entry.usd_per_hour * entry.hours, 0, 0, false, entry.source, false});
   predict_rows(result, jobs, [&](std::size_t i, Preparer& preparer) {
-    double usd = 0;
-    for (const TrainingPhase& phase : entries[i].phases) usd += cost_usd(entries[i], phase, preparer);
-    return usd;
+    // What a machine's steps are off by, they are in all phases.
+    std::array<double, 3> usd{};
+    for (const TrainingPhase& phase : entries[i].phases) {
+      const std::array<double, 3> of_phase = costs_usd(entries[i], phase, preparer);
+      for (std::size_t k = 0; k < usd.size(); ++k) usd[k] += of_phase[k];
+    }
+    Prediction prediction(usd[0]);
+    prediction.interval = {usd[1], usd[2]};
+    return prediction;
   });
   return result;
 }

@@ -44,11 +44,17 @@ RunResult run_at(const EnergyRow& row, double limit_w, Preparer& preparer) {
 }
 
 /// Joules per image if a step at the limit of `full` takes as long as was measured there.
-double predict_joules(const EnergyRow& row, const EnergyRow& full, double images_an_epoch,
-                      Preparer& preparer) {
+Prediction predict_joules(const EnergyRow& row, const EnergyRow& full, double images_an_epoch,
+                          Preparer& preparer) {
   const double measured_s = full.epoch_s * row.batch / images_an_epoch;
   const double full_step_s = run_at(row, full.limit_w, preparer).step_time_s;
-  return run_at(row, row.limit_w, preparer).energy_j / row.batch * measured_s / full_step_s;
+  const RunResult limited = run_at(row, row.limit_w, preparer);
+  const double joules_by_energy = measured_s / full_step_s / row.batch;
+  Prediction prediction(limited.energy_j * joules_by_energy);
+  if (limited.interval)
+    prediction.interval = {limited.interval->energy_j[0] * joules_by_energy,
+                           limited.interval->energy_j[1] * joules_by_energy};
+  return prediction;
 }
 
 }  // namespace

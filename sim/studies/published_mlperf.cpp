@@ -38,7 +38,7 @@ std::vector<Submission> read_submissions() {
 
 /// NVIDIA's MXNet container, which all of them ran, trains in half precision with channels last. Only
 /// training: no evaluation, no start of the run, and images as fast as the devices take them.
-double minutes_an_epoch(const Submission& row, double samples, Preparer& preparer) {
+Prediction minutes_of_training(const Submission& row, double images, Preparer& preparer) {
   const std::string text = fmt::format(
       "{{experiment: mlperf, model: resnet50, training: {{batch_per_device: {}, precision: fp16, framework: "
       "mxnet, layout: nhwc, "
@@ -46,7 +46,14 @@ double minutes_an_epoch(const Submission& row, double samples, Preparer& prepare
       "data_parallel, sync: all_reduce, algorithm: auto}}}}",
       row.batch_per_device, row.server, row.nodes, row.devices_per_node);
   const PreparedRun run = preparer.prepare(read_point(parse_yaml(text, "mlperf.csv")), nullptr);
-  return samples / simulate(run, false).result.throughput_images_per_s / seconds_a_minute;
+  const RunResult result = simulate(run, false).result;
+  const auto minutes_at = [&](double images_per_s) { return images / images_per_s / seconds_a_minute; };
+  Prediction prediction(minutes_at(result.throughput_images_per_s));
+  if (result.interval) {
+    const auto& [low, high] = result.interval->throughput_images_per_s;
+    prediction.interval = {minutes_at(high), minutes_at(low)};
+  }
+  return prediction;
 }
 
 }  // namespace
@@ -67,7 +74,7 @@ Reproduction reproduce_mlperf(std::size_t jobs) {
            row.minutes, 0, 0, false, row.source, false});
     }
   predict_rows(result, jobs, [&](std::size_t i, Preparer& preparer) {
-    return epochs[i] * minutes_an_epoch(rows[i % rows.size()], *goal.samples, preparer);
+    return minutes_of_training(rows[i % rows.size()], epochs[i] * *goal.samples, preparer);
   });
   return result;
 }

@@ -24,8 +24,8 @@ PipelineRow read_row(YamlMap& map) {
   return row;
 }
 
-double predict(const std::string& experiment, const PipelineRow& row, double anchor_images_per_s,
-               std::int64_t anchor_batch) {
+RunResult predict(const std::string& experiment, const PipelineRow& row, double anchor_images_per_s,
+                  std::int64_t anchor_batch) {
   const std::vector<std::string> settings{
       fmt::format("training.global_batch={}", row.batch),
       fmt::format("training.anchor={{images_per_s: {}, batch: {}}}", anchor_images_per_s, anchor_batch),
@@ -34,7 +34,7 @@ double predict(const std::string& experiment, const PipelineRow& row, double anc
       fmt::format("strategy.begins={}", row.begins)};
   const Experiment loaded =
       Experiment::load(fmt::format("{}/{}.yaml", data_path("configs/published"), experiment), settings);
-  return simulate(Preparer(loaded).prepare(0), false).result.throughput_images_per_s;
+  return simulate(Preparer(loaded).prepare(0), false).result;
 }
 
 void add_table(YamlMap& table, Reproduction& result) {
@@ -59,10 +59,12 @@ void add_table(YamlMap& table, Reproduction& result) {
   add(fmt::format("plain, batch {}", batch), anchor, anchor, true);
   for (YamlMap& map : table.maps("partitions")) {
     const PipelineRow row = read_row(map);
-    const double predicted = predict(experiment, row, anchor, batch);
+    const RunResult run = predict(experiment, row, anchor, batch);
+    const double predicted = run.throughput_images_per_s;
     add(fmt::format("{} partition{}, {} parts, batch {}", row.devices, row.devices == 1 ? "" : "s",
                     row.micro_batches, row.batch),
         row.images_per_s, predicted, false);
+    if (run.interval) result.rows.back().interval = run.interval->throughput_images_per_s;
     // One device alone is as fast as its operations, so this scales the prediction exactly to its figure.
     if (row.devices == 1) anchor *= row.images_per_s / predicted;
   }

@@ -57,8 +57,13 @@ double Reproduction::median_error() const {
 }
 
 bool Reproduction::passed() const {
+  return as_listed() &&
+         std::all_of(gates.begin(), gates.end(), [](const Gate& gate) { return gate.inside(); });
+}
+
+bool Reproduction::as_listed() const {
   return outdated_shortfalls.empty() &&
-         std::all_of(gates.begin(), gates.end(), [](const Gate& gate) { return gate.passed(); });
+         std::all_of(gates.begin(), gates.end(), [](const Gate& gate) { return gate.as_listed(); });
 }
 
 std::optional<double> Reproduction::coverage() const {

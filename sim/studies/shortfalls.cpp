@@ -94,9 +94,10 @@ void judge(Reproduction& reproduction) {
               reproduction.bias_groups.end())
         add(fmt::format("bias of {} {}", summary.group, summary.name), summary.bias,
             -*reproduction.bias_tolerance, *reproduction.bias_tolerance);
-  if (const std::optional<double> coverage = reproduction.coverage())
-    add("share inside the 80 % interval", *coverage, reproduction.coverage_range[0],
-        reproduction.coverage_range[1]);
+  // What is promised of intervals is not kept by having none.
+  if (reproduction.coverage_range)
+    add("share inside the 80 % interval", reproduction.coverage().value_or(0),
+        (*reproduction.coverage_range)[0], (*reproduction.coverage_range)[1]);
   if (reproduction.order_tolerance) {
     const OrderCount count = right_order(reproduction.rows);
     add("alternatives in the right order",

@@ -3,13 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "sim/base/csv.h"
+#include "sim/base/data_path.h"
 #include "sim/base/median.h"
 #include "sim/calibration/calibration.h"
+#include "sim/costs/residuals.h"
 
 using namespace convoy;
 
@@ -77,6 +82,101 @@ TEST_CASE("between 70 and 90 % of the figures that nothing was fitted to lie ins
   CAPTURE(inside / count);
   CHECK(inside / count >= 0.70);
   CHECK(inside / count <= 0.90);
+}
+
+TEST_CASE("what a device has figures of is known by kind of network, also under another name") {
+  std::map<std::string, std::array<int, network_kind_count>> figures;
+  for (const Measurement& m : read_measurements(data_path("results/published") + "/single_device.csv"))
+    if (m.fit && m.whole_network())
+      ++figures[m.device][network_kind(residual_kind(measured_work(m), m.batch, m.precision))];
+  double known = 0, unknown = 0;
+  for (const std::string& name : device_names()) {
+    CAPTURE(name);
+    const DeviceType device = load_device(name, {});
+    DeviceType renamed = device, changed = device;
+    renamed.name = "mine";
+    changed.efficiency[0].compute[0] *= 1.01;
+    for (std::size_t kind = 0; kind < network_kind_count; ++kind) {
+      CAPTURE(network_kind_name(kind));
+      const auto found = figures.find(name);
+      const bool seen = found != figures.end() && found->second[kind] > 0;
+      const double spread = unseen_networks_spread(device, kind);
+      if (found == figures.end())
+        CHECK(spread == 0);
+      else
+        CHECK(spread == (seen ? 0 : unknown_spread(Unknown::networks)));
+      CHECK(unseen_networks_spread(renamed, kind) == spread);
+      CHECK(unseen_networks_spread(changed, kind) == 0);  // its owner's efficiencies
+      (spread > 0 ? unknown : known) += 1;
+    }
+    if (device.evidence_spread == 0) continue;
+    CHECK(device_is_seen(device) == figures.contains(name));
+    CHECK(device_spread(device) == (figures.contains(name)
+                                        ? device.evidence_spread
+                                        : std::max(device.evidence_spread, left_out_device_spread())));
+  }
+  CHECK(known > 0);
+  CHECK(unknown > 20);
+  CHECK(unknown_spread(Unknown::networks) > 0);
+}
+
+TEST_CASE(
+    "sources that were left out of the fit: 75 to 88 % of the figures lie inside their 80 % intervals, 55 % "
+    "of "
+    "the worst tenth of sources") {
+  const CsvTable table(data_path("results/published") + "/left_out.csv", {}, {"source", "low", "high"});
+  std::multiset<std::string> measured, predicted;
+  for (const Measurement& m : read_measurements(data_path("results/published") + "/single_device.csv"))
+    if (m.whole_network())
+      measured.insert(fmt::format("{} {} {} {} {} {:.5g}", m.repository(), m.device, m.model, m.batch,
+                                  m.fit ? "fit" : "test", m.images_per_s));
+  struct Count {
+    double inside = 0, all = 0;
+    double share() const { return inside / all; }
+  };
+  std::map<std::string, Count> sources;
+  Count of_all;
+  std::vector<double> widths;  // where the device, the kind of network and the software were known
+  for (const CsvRow& row : table.rows()) {
+    const auto number = [&](const char* column) { return table.number(row, column, true); };
+    const double figure = number("measured_images_per_s"), low = number("low"), high = number("high");
+    predicted.insert(fmt::format("{} {} {} {} {} {:.5g}", table.text(row, "source"),
+                                 table.text(row, "device"), table.text(row, "model"), number("batch"),
+                                 table.text(row, "role"), figure));
+    CHECK(low < number("predicted"));
+    CHECK(number("predicted") < high);
+    for (Count* count : {&of_all, &sources[table.text(row, "source")]})
+      ++count->all, count->inside += low <= figure && figure <= high ? 1 : 0;
+    if (table.text(row, "unknown").empty()) widths.push_back(high / low);
+  }
+  CHECK(predicted == measured);  // the file is of today's figures
+  CHECK(of_all.share() >= 0.75);
+  CHECK(of_all.share() <= 0.88);
+  std::vector<Count> worst;
+  for (const auto& [name, count] : sources) worst.push_back(count);
+  std::sort(worst.begin(), worst.end(), [](const Count& a, const Count& b) { return a.share() < b.share(); });
+  Count of_worst;
+  for (std::size_t s = 0; 10 * s < worst.size(); ++s)
+    of_worst.inside += worst[s].inside, of_worst.all += worst[s].all;
+  CHECK(of_worst.share() >= 0.55);
+  CHECK(median(widths) < 1.5);  // and sharp: with the spreads of the fit's own rows, 1.31
+}
+
+TEST_CASE("no published figure is both fitted and a test of the fit") {
+  const auto key_of = [](const Measurement& m) {
+    return fmt::format("{} {} {} {} {} {} {} {} {}", m.device, m.model, m.batch, to_string(m.precision),
+                       to_string(m.step), to_string(m.software), to_string(m.execution), to_string(m.layout),
+                       m.images_per_s);
+  };
+  const std::vector<Measurement> all =
+      read_measurements(data_path("results/published") + "/single_device.csv");
+  std::set<std::string> fitted;
+  for (const Measurement& m : all)
+    if (m.fit) fitted.insert(key_of(m));
+  for (const Measurement& m : all) {
+    CAPTURE(key_of(m));
+    if (!m.fit) CHECK_FALSE(fitted.contains(key_of(m)));
+  }
 }
 
 TEST_CASE("no device with five test rows or more is biased by more than 15 %, but in what cannot be had") {

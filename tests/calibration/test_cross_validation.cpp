@@ -48,6 +48,36 @@ TEST_CASE("a row that was left out is predicted the same whatever was measured")
   }
 }
 
+TEST_CASE("rows with role test tell the fit nothing, and are predicted where their source is left out") {
+  const auto with_test_rows = [](double factor) {
+    std::vector<Measurement> measurements = rows(1);
+    for (const char* source : {"github:b/b@1:x", "github:c/c@1:x"}) {
+      Measurement more = measurements[2];  // Titan V, ResNet-50
+      more.model = "mobilenet_v2";
+      more.images_per_s = 250 * factor;
+      more.fit = false;
+      more.source = source;
+      measurements.push_back(more);
+    }
+    return measurements;
+  };
+  const std::vector<LeftOutRow> usual = cross_validate(with_test_rows(1), LeaveOut::source),
+                                twice = cross_validate(with_test_rows(2), LeaveOut::source);
+  REQUIRE(usual.size() == 7);
+  REQUIRE(twice.size() == 7);
+  for (std::size_t r = 0; r < usual.size(); ++r) {
+    CHECK(usual[r].without_s == twice[r].without_s);
+    CHECK(usual[r].host_slope >= 0);
+    CHECK(usual[r].host_slope <= 1.001);
+    // What each fit has not seen: the only rows of the Titan V are of b/b, the only of PyTorch 1 of both, and
+    // none is of a network with grouped convolutions.
+    const bool titan = usual[r].measurement.device == "titan-v", of_b = usual[r].group == "b/b";
+    CHECK(usual[r].device_unseen == (titan ? of_b : usual[r].group == "a/a"));
+    CHECK(usual[r].networks_unseen == (titan && usual[r].group == "c/c"));
+    CHECK_FALSE(usual[r].software_unseen);
+  }
+}
+
 TEST_CASE("families and generations are left out by their names, test rows not at all") {
   std::vector<Measurement> measurements = rows(1);
   measurements.back().fit = false;  // GTX 1080 Ti

@@ -101,6 +101,48 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("reproduce: every comparison that promises a share inside its intervals has intervals") {
+  const Workplace place;
+  const json report = json::parse(place
+                                      .convoy({"reproduce", "pipelines", "energy", "mlperf", "dawnbench",
+                                               "collectives-inside", "collectives-between", "--json"})
+                                      .out);
+  REQUIRE(report["reproductions"].size() == 6);
+  for (const json& made : report["reproductions"]) {
+    CAPTURE(made["name"].get<std::string>());
+    bool evaluated = false, all_passed = true, as_listed = true;
+    for (const json& gate : made["gates"]) {
+      CAPTURE(gate.dump());
+      const double value = gate["value"];
+      const bool inside = value >= gate["low"] && (!gate.contains("high") || value <= gate["high"]);
+      CHECK(gate["passed"] == inside);
+      evaluated = evaluated || gate["name"] == "share inside the 80 % interval";
+      all_passed = all_passed && inside;
+      as_listed = as_listed && inside != gate.contains("shortfall");
+    }
+    CHECK(evaluated);
+    double rows = 0, inside = 0;
+    for (const json& row : made["rows"]) {
+      if (row["role"] != "test") continue;
+      REQUIRE(row.contains("low"));
+      const std::string unit = made["name"] == "energy"      ? "j"
+                               : made["name"] == "mlperf"    ? "minutes"
+                               : made["name"] == "dawnbench" ? "usd"
+                               : made["name"] == "pipelines" ? "images_per_s"
+                                                             : "us";
+      const double published = row["published_" + unit], predicted = row["predicted_" + unit];
+      CHECK(row["low"] <= predicted);
+      CHECK(row["high"] >= predicted);
+      ++rows;
+      inside += row["low"] <= published && row["high"] >= published ? 1 : 0;
+    }
+    CHECK(made["interval_coverage"].get<double>() == convoy::approx(inside / rows).epsilon(1e-9));
+    CHECK(made["passed"] == all_passed);
+    CHECK(as_listed);
+    CHECK(made["as_listed"] == as_listed);
+  }
+}
+
 TEST_CASE("reproduce: single kernels as JSON and as a table") {
   const Workplace place;
   const Finished run = place.convoy({"reproduce", "layers", "--json"});
