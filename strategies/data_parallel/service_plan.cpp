@@ -16,7 +16,7 @@ constexpr double compute_spread = 0.5;
 
 /// In which a device, whose host issues them, comes through a step's operations, without jitter.
 double compute_time_s(const Role& role, const Device& device, const StrategyInput& input) {
-  IssueQueue queue;
+  IssueQueue queue(input.cost.begin_s(input.machine.device_types[device.type]));
   for (const Task& task : role.program)
     for (const PlanOp& op : task.ops)
       queue.run(input.cost.queued_time(op.work, op.images, input.machine, device));
