@@ -94,7 +94,7 @@ TEST_CASE("a fit finds the parameters that made the measurements") {
                                     images,
                                     Precision::fp32,
                                     truth.seconds(images, in, out, size, side),
-                                    0.01});
+                                    0.01, false, false, {}});
   DeviceType device = blank();
   device.cpu = true;  // no Winograd's algorithm, nor weight gradients of their own: the model above
   const DeviceType d = fit_efficiencies(device, observations);
@@ -122,7 +122,7 @@ TEST_CASE("what is not measured stays at its prior, and other precisions at thei
   DeviceType device = blank();
   device.peak_flops[Precision::fp16] = 80e12;  // of units of its own
   const DeviceType d = fit_efficiencies(
-      device, {{{kernel(64, 64, 3, 56)}, 32, Precision::fp32, truth.seconds(32, 64, 64, 3, 56), 0.05}});
+      device, {{{kernel(64, 64, 3, 56)}, 32, Precision::fp32, truth.seconds(32, 64, 64, 3, 56), 0.05, false, false, {}}});
   // the typical values of docs/cost_model.md
   CHECK(d.efficiency[0].compute[static_cast<std::size_t>(KernelClass::matmul)] == approx(0.75).epsilon(1e-6));
   CHECK(d.efficiency[0].bandwidth[static_cast<std::size_t>(KernelClass::update)] ==

@@ -296,12 +296,12 @@ TEST_CASE("inputs that cannot be read or run are errors that say what can") {
         "x.yaml:1:1: training.input: how fast 'box' makes images ready depends on its CPUs: give the server "
         "`vcpus: N`, or training.input: synthetic");
   CHECK(error_of("{kind: jpeg, library: pill}") ==
-        "x.yaml:1:23: unknown input library 'pill' (did you mean 'pil'?); known: dali_cpu, dali_gpu, pil, "
-        "pillow_simd, tensorpack, tf_data");
+        "x.yaml:1:23: unknown input library 'pill' (did you mean 'pil'?); known: dali_cpu, dali_gpu, "
+        "mxnet_recordio, pil, pillow_simd, tensorpack, tf_data");
   CHECK(
       error_of("{kind: jpeg}") ==
-      "x.yaml:1:1: training.input: key 'library' is missing; allowed: dali_cpu, dali_gpu, pil, pillow_simd, "
-      "tensorpack, tf_data");
+      "x.yaml:1:1: training.input: key 'library' is missing; allowed: dali_cpu, dali_gpu, mxnet_recordio, "
+      "pil, pillow_simd, tensorpack, tf_data");
   CHECK(error_of("imagenet-pill").find("unknown input 'imagenet-pill' (did you mean 'imagenet-pil'?)") !=
         std::string::npos);
   CHECK(input("imagenet-pil").label() == "imagenet-pil");
