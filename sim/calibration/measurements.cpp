@@ -295,8 +295,8 @@ std::vector<Work> measured_work(const Measurement& m) {
 
 void find_in_cache(const Measurement& m, const DeviceType& device, std::vector<Work>& works) {
   if (m.kernel.empty() || m.execution != ExecutionMode::graph) return;
-  constexpr double usable = 0.8;       // of the cache: it is no perfect one
-  constexpr double slowness = 0.3;     // of its bandwidth: three times that of the memory (A100, H100: 2.6 to 3.5)
+  constexpr double usable = 0.8;    // of the cache: it is no perfect one
+  constexpr double slowness = 0.3;  // three times the memory's bandwidth (A100, H100: 2.6 to 3.5)
   for (Work& work : works) {
     const double once = work.bytes_per_image * m.batch, weights = work.bytes_fixed;
     const double room = usable * device.l2_bytes;

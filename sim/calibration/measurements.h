@@ -49,7 +49,7 @@ struct Measurement {
   double operations_after = 0;  ///< BesideStep::operations_after
   bool fed_from_arrays = false;  ///< a batch is copied from an array in the host's memory in every step
   Optimizer optimizer = Optimizer::momentum;
-  double weights_in_turn = 1;  ///< of a kernel that is repeated: how many weights it reads one after the other
+  double weights_in_turn = 1;  ///< of a repeated kernel: how many weights it reads one after the other
   bool without_launch = false;  ///< the time is that of the GPU's kernels alone
   bool fit = true;              ///< used for the catalogue's efficiencies; else the model is tested on it
   std::string source, note;

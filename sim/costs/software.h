@@ -19,7 +19,7 @@ struct SoftwareCosts {
   /// next.
   double wait_update_s = 0;
   double convolution = 1, normalization = 1, elementwise = 1;  ///< factors on the time of these kernels
-  double depthwise = 1;  ///< the same of depthwise convolutions, of which frameworks have kernels of their own
+  double depthwise = 1;  ///< the same of depthwise convolutions, whose kernels are the framework's own
   /// Share of the bytes of elementwise kernels that is left where chains of them are one kernel; these
   /// kernels have no launch of their own then.
   double fused = 1;
