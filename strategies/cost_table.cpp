@@ -16,7 +16,8 @@ CostTable::Passes passes_of(const TrainingGraph& graph, const CostModel& cost, d
                             const DeviceType& type, double speed, const CostTable::Split& split) {
   const std::vector<Operation>& operations = graph.operations;
   CostTable::Passes passes;
-  IssueQueue queue;
+  const double begin_s = cost.begin_s(type);
+  IssueQueue queue(begin_s);
   std::vector<double> ends_s(operations.size(), 0.0);
   for (std::size_t o = 0; o < operations.size(); ++o) {
     const Operation& operation = operations[o];
@@ -38,7 +39,7 @@ CostTable::Passes passes_of(const TrainingGraph& graph, const CostModel& cost, d
     passes.chain_s = std::max(passes.chain_s, ends_s[o]);
   }
   passes.issued_s = queue.end_s();
-  passes.host_s = queue.issued_s();
+  passes.host_s = queue.issued_s() - begin_s;
   return passes;
 }
 

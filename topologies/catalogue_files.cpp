@@ -109,7 +109,7 @@ void scale_half_rows(YamlNode& efficiency, double factor) {
   constexpr double largest = std::numeric_limits<double>::max();
   for (auto& [key, value] : efficiency.entries) {
     if (value.kind == YamlNode::Kind::mapping) scale_half_rows(value, factor);
-    if (key == "half_rows" || key == "half_weight_rows")
+    if (key == "half_rows" || key == "half_weight_rows" || key == "half_matmul_rows")
       value.scalar = fmt::format("{}", factor * read_number(value, key, 0, largest));
   }
 }

@@ -98,7 +98,7 @@ Keys<Efficiency> make_share_keys() {
                                &E::half_rows, {&E::half_weight_rows, &E::half_matmul_rows}),
           half_length("half_weight_rows", "as half_rows", "the same of weight gradients",
                       &E::half_weight_rows),
-          half_length("half_matmul_rows", "as half_rows", "rows of plain products, in every phase",
+          half_length("half_matmul_rows", "as half_rows", "the same of plain products, in every phase",
                       &E::half_matmul_rows),
           efficiency_share("strided_data_gradient", "1",
                            "factor on the share of peak of data gradients of strided convolutions",

@@ -39,7 +39,7 @@ inline constexpr std::array<std::string_view, kernel_class_count> kernel_class_n
 /// What share of a device's peak and bandwidth kernels reach. The neutral value (all 1, halves 0) is the
 /// roofline. For a product of M x K by K x N (a convolution is one, see cost_model.h) the share of peak is
 ///   compute[class] (data_gradient or weight_gradient) N/(N + half_outputs) K/(K + half_reduction) R/(R +
-///   half_rows), R being M times the tiles across N in convolutions, and M in other products,
+///   half_rows), R being M times the tiles across N,
 /// with halves of its own for the weight gradient, which sums over M, and three rules of the libraries
 /// (docs/cost_model.md): strided data gradients, Winograd's algorithm, channels for tensor cores.
 struct Efficiency {
@@ -50,7 +50,7 @@ struct Efficiency {
   double half_reduction = 0;  ///< length of the dot products at which half the peak is reached
   double half_rows = 0;  ///< R at which half the peak is reached: pixels of all images x tiles of 64 channels
   double half_weight_outputs = 0, half_weight_reduction = 0, half_weight_rows = 0;  ///< of weight gradients
-  double half_matmul_rows = 0;       ///< rows, in every phase, of linear layers and other plain products
+  double half_matmul_rows = 0;       ///< as half_rows, in every phase, of linear layers and other plain products
   double strided_data_gradient = 1;  ///< factor on the share of data gradients of strided convolutions
   /// Where above 0, 3x3 convolutions with stride 1 run on the faster of two algorithms: Winograd's, with the
   /// share of convolution_3x3 times C/(C + half_winograd) for input and for output channels, and the general

@@ -23,7 +23,7 @@ namespace {
 Software software_of(const Measurement& m) {
   if (!m.whole_network()) {
     Software alone(m.precision);
-    alone.layout = Layout::nhwc;
+    alone.layout = layout_of_kernels(m.precision);
     return alone;
   }
   TrainingOptions options;
@@ -44,7 +44,7 @@ AccuracyRow accuracy_row(const Measurement& m, const DeviceType& device, const s
   row.precision = to_string(m.precision);
   row.published = m.images_per_s;
   const Observation observation{works, m.batch, software_of(m),   m.seconds(),
-                                0,     false,   m.without_launch, m.operations_after};
+                                0,     false,   m.without_launch, beside_step(m)};
   const auto seconds_on = [&](const DeviceType& type) { return predicted_s(observation, type); };
   DeviceType on_host = device;
   on_host.issue_factor *= host_factor.value_or(1);
@@ -184,19 +184,20 @@ CalibrationReport calibrate(const std::vector<Measurement>& measurements, const 
     if (m.device != device.name) continue;
     require_precision(m, device);
     ours.emplace_back(&m, measured_work(m));
-    const std::vector<Work>& works = ours.back().second;
+    std::vector<Work>& works = ours.back().second;
+    find_in_cache(m, device, works);
     if (!does_something(works)) throw InputError(m.pos, "what was measured computes and moves nothing");
     if (!m.fit) continue;
     if (m.whole_network())
       fitted_to.push_back(
           {m.model,
            true,
-           {works, m.batch, software_of(m), m.seconds(), network_spread, false, false, m.operations_after}});
+           {works, m.batch, software_of(m), m.seconds(), network_spread, false, false, beside_step(m)}});
     else
       fitted_to.push_back(
           {m.model,
            false,
-           {works, m.batch, software_of(m), m.seconds(), part_spread, true, m.without_launch, 0}});
+           {works, m.batch, software_of(m), m.seconds(), part_spread, true, m.without_launch, {}}});
   }
   if (fitted_to.empty())
     throw InputError(pos, fmt::format("holds no row with device {} and role fit", device.name));
@@ -231,7 +232,9 @@ std::vector<AccuracyRow> accuracy(const std::string& profile, Wanted wanted) {
     const DeviceType& device = devices.at(m.device);
     require_precision(m, device);
     const auto host = hosts.find({m.repository(), m.device});
-    rows.push_back(accuracy_row(m, device, measured_work(m),
+    std::vector<Work> works = measured_work(m);
+    find_in_cache(m, device, works);
+    rows.push_back(accuracy_row(m, device, works,
                                 host == hosts.end() ? std::nullopt : std::optional(host->second)));
   }
   return rows;

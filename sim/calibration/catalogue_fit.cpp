@@ -15,8 +15,8 @@ namespace convoy::inline calibration {
 namespace {
 
 std::string cost_line(const SoftwareCosts& costs) {
-  return fmt::format("convolution: {:.3g}, normalization: {:.3g}, elementwise: {:.3g}{}", costs.convolution,
-                     costs.normalization, costs.elementwise,
+  return fmt::format("convolution: {:.3g}, depthwise: {:.3g}, normalization: {:.3g}, elementwise: {:.3g}{}",
+                     costs.convolution, costs.depthwise, costs.normalization, costs.elementwise,
                      costs.fused < 1 ? fmt::format(", fused: {:.3g}", costs.fused) : "");
 }
 
@@ -35,6 +35,8 @@ std::string software_yaml(Hierarchy& hierarchy, Framework framework, const Poste
     text += fmt::format("{}:\n  rows: {}\n", execution_names[e], figures == rows.end() ? 0 : figures->second);
     text += fmt::format("  issue_forward: {:.3g}us\n  issue_backward: {:.3g}us\n  issue_update: {:.3g}us\n",
                         us * issue.issue_forward_s, us * issue.issue_backward_s, us * issue.issue_update_s);
+    if (issue.issue_step_s > 0) text += fmt::format("  issue_step: {:.3g}us\n", us * issue.issue_step_s);
+    text += fmt::format("  feed: {:.3g}GB/s\n", 1e-9 * issue.feed_Bps);
     if (issue.wait_update_s > 0) text += fmt::format("  wait_update: {:.3g}us\n", us * issue.wait_update_s);
     if (issue.one_thread > 0) text += fmt::format("  one_thread: {:.3g}\n", issue.one_thread);
     for (const Layout layout : {Layout::nchw, Layout::nhwc})

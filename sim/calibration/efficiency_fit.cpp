@@ -145,7 +145,7 @@ Eigen::VectorXd minimise(const Problem& problem) {
 }  // namespace
 
 double predicted_s(const Observation& o, const DeviceType& device) {
-  IssueQueue queue;
+  IssueQueue queue(begin_time_s(o.software, device));
   double launches_s = 0;
   for (const Work& work : o.works) {
     queue.run(issue_time_s(work, o.images, o.software, device),
@@ -153,7 +153,7 @@ double predicted_s(const Observation& o, const DeviceType& device) {
     launches_s += launches(work, o.software, device) * device.launch_overhead_s;
   }
   return (o.without_launch ? queue.end_s() - launches_s : queue.end_s()) +
-         after_step_s(o.operations_after, o.software, device);
+         beside_step_s(o.beside, o.software, device);
 }
 
 DeviceType fit_efficiencies(const DeviceType& device, const std::vector<Observation>& observations,

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/calibration/measurements.h"
 #include "sim/costs/cost_model.h"
 
 namespace convoy::inline calibration {
@@ -19,7 +20,7 @@ struct Observation {
   /// single kernels are often far off for reasons of their own.
   bool has_outliers = false;
   bool without_launch = false;  ///< `seconds` holds no launch overhead
-  double operations_after = 0;  ///< Measurement::operations_after
+  BesideStep beside;
 };
 
 /// What takes the place of the typical values.

@@ -96,7 +96,7 @@ constexpr std::array<FitParameter, 30> parameters{
     member_of<&Efficiency::half_weight_outputs>("half_weight_outputs", 40, 80, 0.5),
     member_of<&Efficiency::half_weight_reduction>("half_weight_reduction", 60, 200, 0.5),
     member_of<&Efficiency::half_weight_rows>("half_weight_rows", 6, 4, 0.7, false, true),
-    member_of<&Efficiency::half_matmul_rows>("half_matmul_rows", 70, 100, 0.7),
+    member_of<&Efficiency::half_matmul_rows>("half_matmul_rows", 10, 20, 2.0, false, true),
     member_of<&Efficiency::strided_data_gradient>("strided_data_gradient", 0.5, 0.8, 0.3),
     member_of<&Efficiency::half_winograd>("half_winograd", 28, 0, 0.5),
     member_of<&Efficiency::unaligned>("unaligned", 0, 0.65, 0.4),
@@ -132,7 +132,8 @@ ComputePath compute_path(const DeviceType& device, Precision precision) {
 
 double typical_value(const FitParameter& parameter, ComputePath path, const DeviceType& device) {
   if (device.cpu && parameter.key == "half_winograd") return 0;  // GPU libraries' algorithm
-  if (device.cpu && parameter.key == "half_rows") return rows_of_registers;
+  if (device.cpu && (parameter.key == "half_rows" || parameter.key == "half_matmul_rows"))
+    return rows_of_registers;
   if (device.cpu && (parameter.key == "convolution_3x3" || parameter.key == "convolution_5x5"))
     return product_share_of_cpu;
   return path == ComputePath::cores ? parameter.cores : parameter.tensor;

@@ -21,6 +21,7 @@ constexpr double typical_call_s = 10e-6;  // of a library that runs one kernel
 // of a CUDA graph, 3.3 us from a stream's kernel to its next (results/published/host_issue.csv). Narrow,
 // since the rest belongs to the host's queue and to kernels that fill no device.
 constexpr double typical_launch_s = 5e-6, launch_spread = 0.2, launch_spread_of_generation = 0.1;
+constexpr double of_captured = 0.3;  // the same of kernels in CUDA graphs, by generation
 constexpr std::array<Precision, 3> path_precisions{Precision::fp32, Precision::tf32, Precision::fp16};
 constexpr std::array<std::string_view, 3> path_names{"cores", "tf32", "fp16"};
 
@@ -55,8 +56,18 @@ bool exceeds_boost(const DeviceType& device) {
 }
 constexpr double highest_over_boost = 1.2;
 
+/// Ampere's and Ada's chips for graphics compute FP32 on two pipes, of which one computes integers too. The
+/// peak counts both; Winograd's transforms and addresses keep the second one busy with the latter.
+bool has_shared_pipe(const DeviceType& device) {
+  return !device.cpu && !is_compute_chip(device) &&
+         (device.generation == "ampere" || device.generation == "ada");
+}
+
 template <std::size_t path>
 void put_on(double value, std::size_t parameter, DeviceType& device, Software&) {
+  constexpr double one_of_two = 0.5;
+  if (path == 0 && fit_parameters()[parameter].key == "convolution_3x3" && has_shared_pipe(device))
+    value *= one_of_two;
   put_parameter(fit_parameters()[parameter], value, device, of_path(device, path));
 }
 
@@ -118,13 +129,15 @@ HierarchyRow Hierarchy::row_of(const Measurement& m, std::size_t device) const {
   row.seconds = m.seconds();
   row.is_kernel = !m.whole_network();
   row.spread = row.is_kernel ? 0.5 : 0.08;
-  row.operations_after = m.operations_after;
+  row.beside = beside_step(m);
   row.framework = m.software;
   if (!row.is_kernel) row.repository = m.repository();
   row.software.precision = m.precision;
   row.software.execution = m.execution;
-  row.software.layout = row.is_kernel ? Layout::nhwc : m.layout;  // benchmarks of kernels need no transposes
-  for (Work work : measured_work(m)) {
+  row.software.layout = row.is_kernel ? layout_of_kernels(m.precision) : m.layout;
+  std::vector<Work> works = measured_work(m);
+  find_in_cache(m, devices_[device], works);
+  for (Work work : works) {
     work.layer = Work::no_layer;
     const auto known = std::find(row.works.begin(), row.works.end(), work);
     row.order.push_back(static_cast<std::size_t>(known - row.works.begin()));
@@ -179,7 +192,10 @@ void Hierarchy::add_launch_link(const HierarchyRow& row, const std::string& gene
                                 std::vector<Link>& links) {
   Link& launch = links.emplace_back();
   launch.put = [](double v, std::size_t, DeviceType& d, Software&) { d.launch_overhead_s = v; };
-  if (row.is_kernel)
+  if (row.is_kernel && row.software.execution == ExecutionMode::graph)
+    launch.terms = {unknown("captured.launch", std::log(typical_launch_s), launch_spread),
+                    unknown(generation + ".captured.launch", 0, of_captured)};
+  else if (row.is_kernel)
     launch.terms = {unknown("kernels.launch", std::log(typical_call_s), 0.5),
                     unknown(generation + ".kernels.launch", 0, 0.5)};
   else
@@ -217,7 +233,7 @@ void Hierarchy::add_software_links(Framework framework, ExecutionMode execution,
     void (*put)(double, std::size_t, DeviceType&, Software&);
   };
   const TypicalIssue issue = typical_issue(framework, execution);
-  const std::array<Cost, 6> costs{
+  const std::array<Cost, 7> costs{
       Cost{"issue_forward", issue.forward_s, 0.4, false,
            [](double v, std::size_t, DeviceType&, Software& s) { s.costs.issue_forward_s = v; }},
       Cost{"issue_backward", issue.backward_s, 0.4, false,
@@ -226,6 +242,8 @@ void Hierarchy::add_software_links(Framework framework, ExecutionMode execution,
            [](double v, std::size_t, DeviceType&, Software& s) { s.costs.issue_update_s = v; }},
       Cost{"convolution", 1, 0.12, true,
            [](double v, std::size_t, DeviceType&, Software& s) { s.costs.convolution = v; }},
+      Cost{"depthwise", 1, 0.5, true,
+           [](double v, std::size_t, DeviceType&, Software& s) { s.costs.depthwise = v; }},
       Cost{"normalization", 1, 0.3, true,
            [](double v, std::size_t, DeviceType&, Software& s) { s.costs.normalization = v; }},
       Cost{"elementwise", 1, 0.2, true,
@@ -247,6 +265,15 @@ void Hierarchy::add_software_links(Framework framework, ExecutionMode execution,
     Link& wait = links.emplace_back();
     wait.put = [](double v, std::size_t, DeviceType&, Software& s) { s.costs.wait_update_s = v; };
     wait.terms = {unknown("mxnet1.wait_update", std::log(typical_update_wait_s), 0.4)};
+  }
+  Link& feed = links.emplace_back();
+  feed.put = [](double v, std::size_t, DeviceType&, Software& s) { s.costs.feed_Bps = v; };
+  feed.terms = {unknown("all.feed", std::log(typical_feed_Bps), 0.5),
+                unknown(family + " family.feed", 0, 0.25)};
+  if (const double step_s = typical_issue_step_s(framework); step_s > 0) {
+    Link& step = links.emplace_back();
+    step.put = [](double v, std::size_t, DeviceType&, Software& s) { s.costs.issue_step_s = v; };
+    step.terms = {unknown(std::string(to_string(framework)) + ".issue_step", std::log(step_s), 0.7)};
   }
   add_one_thread_link(framework, links);
   if (execution != ExecutionMode::compiled) return;
@@ -298,9 +325,9 @@ double Hierarchy::predict(const HierarchyRow& row, const std::vector<Link>& link
   for (const Work& work : row.works)
     times.emplace_back(issue_time_s(work, row.images, software, device),
                        operation_time_s(work, row.images, software, device));
-  IssueQueue queue;
+  IssueQueue queue(begin_time_s(software, device));
   for (const std::size_t i : row.order) queue.run(times[i].first, times[i].second);
-  return queue.end_s() + after_step_s(row.operations_after, software, device);
+  return queue.end_s() + beside_step_s(row.beside, software, device);
 }
 
 DeviceType Hierarchy::device_at(std::size_t device, const Eigen::VectorXd& x) {

@@ -22,7 +22,7 @@ struct HierarchyRow {
   std::vector<std::size_t> order;
   double images = 0, seconds = 0;
   double spread = 0;            ///< of log(seconds), beyond which its error counts linearly
-  double operations_after = 0;  ///< Measurement::operations_after
+  BesideStep beside;
   bool is_kernel = false;
   Framework framework = Framework::pytorch;
   Software software;

@@ -48,7 +48,8 @@ std::vector<KernelAccuracy> kernel_cross_validation() {
     const char *name, *measured_by;
   };
   static constexpr std::array files{File{"layers.csv", "DeepBench"},
-                                    File{"layers_pipedream.csv", "PipeDream"}};
+                                    File{"layers_pipedream.csv", "PipeDream"},
+                                    File{"layers_bf16.csv", "aiconfigurator"}};
   std::vector<KernelAccuracy> result;
   for (const File& file : files) {
     const std::string path = data_path("results/published") + "/" + file.name;

@@ -64,6 +64,10 @@ Measurement read_row(const CsvTable& columns, const CsvRow& row) {
                        : 1e3 * m.batch / columns.number(row, "time_ms", true);
   if (columns.find(row, "operations_after"))
     m.operations_after = columns.number(row, "operations_after", false);
+  m.fed_from_arrays =
+      choice(columns, row, "input", std::array<std::string_view, 2>{"synthetic", "arrays"}, "synthetic") == 1;
+  if (columns.find(row, "weights_in_turn")) m.weights_in_turn = columns.number(row, "weights_in_turn", true);
+  m.optimizer = static_cast<Optimizer>(choice(columns, row, "optimizer", optimizer_names, "momentum"));
   m.fit = choice(columns, row, "role", std::array<std::string_view, 2>{"fit", "test"}, "fit") == 0;
   m.source = columns.text(row, "source");
   m.note = columns.text(row, "note");
@@ -115,7 +119,9 @@ const Model& measured_model(const Measurement& m) {
     YamlNode input;
     input.pos = m.pos;
     input.kind = YamlNode::Kind::sequence;
-    const std::string side = m.model.substr(at + 1);
+    const std::string shape = m.model.substr(at + 1), side = shape.substr(0, shape.find('/'));
+    if (side.size() < shape.size())
+      node.entries.emplace_back("classes", scalar_node(shape.substr(side.size() + 1), m.pos));
     for (const std::string& size : {std::string("3"), side, side})
       input.items.push_back(scalar_node(size, m.pos));
     node.entries.emplace_back("input", input);
@@ -128,7 +134,7 @@ TrainingGraph measured_graph(const Measurement& m) {
   options.framework = m.software;
   options.execution = m.execution;
   options.precision = m.precision;
-  options.optimizer = Optimizer::momentum;
+  options.optimizer = m.optimizer;
   return build_training_graph(measured_model(m), options);
 }
 
@@ -215,6 +221,11 @@ std::optional<Model> kernel_model(const std::string& text) {
   return std::nullopt;
 }
 
+/// Of one kernel in a CUDA graph, over those of an operation in a network (one to three kernels, 5 us): 1.1 to
+/// 1.3 us pass between two kernels (results/published/host_issue.csv), the rest is until the first has begun
+/// to compute.
+constexpr float launches_of_a_captured_kernel = 0.4F;
+
 std::vector<Work> kernel_work(const Measurement& m) {
   const std::optional<Model> model = kernel_model(m.kernel);
   if (!model)
@@ -226,8 +237,9 @@ std::vector<Work> kernel_work(const Measurement& m) {
   const LayerCosts costs = layer_costs(*model, 0);
   std::vector<Work> works;
   const auto add = [&](const std::optional<KernelCost>& cost, Phase phase) {
-    if (cost && covers(m.step, phase))
-      works.push_back(layer_work(*model, 0, costs.kernel, *cost, phase, m.precision));
+    if (!cost || !covers(m.step, phase)) return;
+    works.push_back(layer_work(*model, 0, costs.kernel, *cost, phase, m.precision));
+    if (m.execution == ExecutionMode::graph) works.back().launches = launches_of_a_captured_kernel;
   };
   add(costs.forward, Phase::forward);
   add(costs.data_gradient, Phase::data_gradient);
@@ -241,7 +253,8 @@ std::vector<Measurement> read_measurements(const std::string& csv_file) {
   const CsvTable table(
       csv_file,
       {"device", "model", "layer", "kernel", "batch", "precision", "step", "framework", "software",
-       "execution", "layout", "images_per_s", "time_ms", "role", "source", "note", "operations_after"},
+       "execution", "layout", "images_per_s", "time_ms", "role", "source", "note", "operations_after",
+       "input", "optimizer", "weights_in_turn"},
       {"device", "batch", "step"});
   if (table.rows().empty()) throw InputError({csv_file, 0, 0}, "holds no measurement");
   if (!table.has("images_per_s") && !table.has("time_ms"))
@@ -280,8 +293,29 @@ std::vector<Work> measured_work(const Measurement& m) {
   return works;
 }
 
-double after_step_s(double operations, const Software& software, const DeviceType& device) {
-  return operations * std::max(software.costs.issue_update_s * device.issue_factor, device.launch_overhead_s);
+void find_in_cache(const Measurement& m, const DeviceType& device, std::vector<Work>& works) {
+  if (m.kernel.empty() || m.execution != ExecutionMode::graph) return;
+  constexpr double usable = 0.8;    // of the cache: it is no perfect one
+  constexpr double slowness = 0.3;  // three times the memory's bandwidth (A100, H100: 2.6 to 3.5)
+  for (Work& work : works) {
+    const double once = work.bytes_per_image * m.batch, weights = work.bytes_fixed;
+    const double room = usable * device.l2_bytes;
+    if (once + weights <= room) work.bytes_per_image *= slowness;
+    if (once + m.weights_in_turn * weights <= room) work.bytes_fixed *= slowness;
+  }
+}
+
+BesideStep beside_step(const Measurement& m) {
+  if (!m.fed_from_arrays || !m.whole_network()) return {m.operations_after, 0};
+  constexpr double value_bytes = 4;
+  return {m.operations_after,
+          m.batch * value_bytes * static_cast<double>(elements(measured_model(m).input))};
+}
+
+double beside_step_s(const BesideStep& beside, const Software& software, const DeviceType& device) {
+  const double operation_s =
+      std::max(software.costs.issue_update_s * device.issue_factor, device.launch_overhead_s);
+  return beside.operations_after * operation_s + beside.fed_bytes / software.costs.feed_Bps;
 }
 
 }  // namespace convoy::calibration

@@ -33,7 +33,8 @@ constexpr std::string_view to_string(MeasuredStep step) {
 struct Measurement {
   std::string device;
   std::string model;  ///< zoo name, or a model file beside the CSV file ("models/alexnet_caffe.yaml"), "@224"
-                      ///< after it for images of 224 x 224; "" for a kernel
+                      ///< after it for images of 224 x 224, "@32/10" for 32 x 32 and 10 classes; "" for a
+                      ///< kernel
   std::string layer;  ///< a layer of the model; "" for the whole network
   std::string kernel;  ///< "convolution 64>128 3x3/1 56x56", "matmul 4096>1000", "batch_norm 64 56x56" or
                        ///< "relu 200704"; "" for a model
@@ -45,8 +46,10 @@ struct Measurement {
   Layout layout = Layout::nchw;
   std::string framework;  ///< name and version as the source has them
   double images_per_s = 0;
-  /// That the host issues when it has waited for the end of the step: a training program's own statistics.
-  double operations_after = 0;
+  double operations_after = 0;  ///< BesideStep::operations_after
+  bool fed_from_arrays = false;  ///< a batch is copied from an array in the host's memory in every step
+  Optimizer optimizer = Optimizer::momentum;
+  double weights_in_turn = 1;  ///< of a repeated kernel: how many weights it reads one after the other
   bool without_launch = false;  ///< the time is that of the GPU's kernels alone
   bool fit = true;              ///< used for the catalogue's efficiencies; else the model is tested on it
   std::string source, note;
@@ -65,6 +68,12 @@ struct Measurement {
 /// @throws InputError with line and column for whatever is wrong.
 std::vector<Measurement> read_measurements(const std::string& csv_file);
 
+/// Benchmarks of kernels lay tensors out as the kernels want them: no transposes for tensor cores, and
+/// Winograd's algorithm on the others.
+constexpr Layout layout_of_kernels(Precision precision) {
+  return precision == Precision::fp32 ? Layout::nchw : Layout::nhwc;
+}
+
 /// Family of a network: "resnet" of "resnet50" and of "models/resnet50_tf.yaml"; wide ResNets are ResNets.
 std::string network_family(const std::string& model);
 
@@ -72,7 +81,18 @@ std::string network_family(const std::string& model);
 /// @throws InputError at the row for an unknown model, layer or kernel.
 std::vector<Work> measured_work(const Measurement& measurement);
 
-/// Seconds of small operations that the host issues one by one to a device that has nothing else to do.
-double after_step_s(double operations, const Software& software, const DeviceType& device);
+/// The bytes of a repeated kernel (ExecutionMode::graph of a kernel) that come out of the device's last-level
+/// cache, because no more than fits there is moved before they are read again, count less: those of its input
+/// and output if they fit with one weight, those of its weights if all do.
+void find_in_cache(const Measurement& measurement, const DeviceType& device, std::vector<Work>& works);
+
+/// What a training program adds to a step while the device has nothing to do.
+struct BesideStep {
+  /// That the host issues one by one when it has waited for the end of the step: statistics of its own.
+  double operations_after = 0;
+  double fed_bytes = 0;  ///< of a batch that the host copies from an array in its memory before the step
+};
+BesideStep beside_step(const Measurement& measurement);
+double beside_step_s(const BesideStep& beside, const Software& software, const DeviceType& device);
 
 }  // namespace convoy::calibration

@@ -24,6 +24,8 @@ TypicalIssue typical_issue(Framework framework, ExecutionMode execution) {
   }
 }
 
+double typical_issue_step_s(Framework framework) { return framework == Framework::tensorflow ? 1.5e-3 : 0; }
+
 double typical_one_thread(Framework framework) {
   switch (framework) {
     case Framework::caffe:

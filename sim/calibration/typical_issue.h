@@ -22,6 +22,15 @@ TypicalIssue typical_issue(Framework framework, ExecutionMode execution);
 /// V100 (same source).
 constexpr double typical_update_wait_s = 60e-6;
 
+/// SoftwareCosts::issue_step_s before any measurement of a step, 0 for frameworks of which no figure tells of
+/// it. Keras's fit() goes through Python for every step and reads its metrics back (tf.keras of TensorFlow 2:
+/// engine/training.py, CallbackList and Metric.result).
+double typical_issue_step_s(Framework framework);
+
+/// SoftwareCosts::feed_Bps before any measurement: one thread copies pageable memory for the device at 4 to
+/// 12 GB/s.
+constexpr double typical_feed_Bps = 5e9;
+
 /// SoftwareCosts::one_thread before any measurement: of frameworks that hand a CPU's products to BLAS alone
 /// (im2col of Caffe's and Torch7's sources: util/im2col.cpp, lib/THNN/generic/SpatialConvolutionMM.c); 0 for
 /// others.

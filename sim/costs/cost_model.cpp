@@ -26,15 +26,16 @@ double tiles_across(double channels, const Efficiency& efficiency) {
 
 /// Share of the device that has work. @param rows output pixels of all images
 double filled_share(const Work& work, KernelClass kernel, double rows, const Efficiency& efficiency) {
-  if (kernel == KernelClass::matmul) return saturation(rows, efficiency.half_matmul_rows);
-  if (work.phase == Phase::weight_gradient) return saturation(rows, efficiency.half_weight_rows);
+  const bool matmul = kernel == KernelClass::matmul;
+  if (work.phase == Phase::weight_gradient && !matmul) return saturation(rows, efficiency.half_weight_rows);
   double channels = static_cast<double>(work.out_channels);
   if (work.phase == Phase::data_gradient) {  // its result has the pixels and the channels of the input
     const auto stride = static_cast<double>(std::max<std::int64_t>(1, work.stride));
     rows *= stride * stride;
     channels = static_cast<double>(work.in_channels);
   }
-  return saturation(rows * tiles_across(channels, efficiency), efficiency.half_rows);
+  return saturation(rows * tiles_across(channels, efficiency),
+                    matmul ? efficiency.half_matmul_rows : efficiency.half_rows);
 }
 
 double phase_share(Phase phase, const Efficiency& efficiency) {
@@ -198,6 +199,9 @@ double compute_efficiency(const Work& work, double images, Precision precision, 
   if (kernel == KernelClass::convolution_grouped || kernel == KernelClass::convolution_depthwise) {
     share = grouped_share(work, std::min(inputs, outputs), efficiency.half_group > 0 ? general : shape,
                           efficiency, layout == Layout::nhwc && precision != Precision::fp32);
+  } else if (kernel == KernelClass::convolution_3x3 && efficiency.half_winograd > 0 &&
+             layout == Layout::nhwc) {
+    share = general;  // cuDNN's kernels of Winograd's algorithm are for channels first
   } else if (kernel == KernelClass::convolution_3x3 && efficiency.half_winograd > 0) {
     const double half = efficiency.half_winograd;
     share = std::max(
@@ -239,7 +243,8 @@ double operation_time_s(const Work& work, double images, const Software& softwar
   if (is_product(kernel)) {
     if (software.precision != Precision::fp32 && device.runs(Precision::fp32))
       time_s = std::min(time_s, product_time_s(work, images, Precision::fp32, software.layout, device));
-    return launch_s + time_s * software.costs.convolution;
+    const bool depthwise = kernel == KernelClass::convolution_depthwise;
+    return launch_s + time_s * (depthwise ? software.costs.depthwise : software.costs.convolution);
   }
   if (kernel == KernelClass::normalization) time_s *= software.costs.normalization;
   if (kernel == KernelClass::elementwise || kernel == KernelClass::pooling)
@@ -257,6 +262,10 @@ double issue_time_s(const Work& work, double images, const Software& software, c
                            : work.phase == Phase::update ? costs.issue_update_s
                                                          : costs.issue_backward_s;
   return typical_s * device.issue_factor;
+}
+
+double begin_time_s(const Software& software, const DeviceType& device) {
+  return device.issue_factor > 0 ? software.costs.issue_step_s * device.issue_factor : 0;
 }
 
 double CostModel::scale(const DeviceType& device) const {
@@ -278,6 +287,10 @@ double CostModel::issue_s(const Work& work, double images, const DeviceType& dev
                           std::uint32_t devices) const {
   const double time = issue_time_s(work, images, software_, device) * scale(device);
   return software_.one_process_a_host ? time * devices : time;
+}
+
+double CostModel::begin_s(const DeviceType& device) const {
+  return begin_time_s(software_, device) * scale(device);
 }
 
 QueuedTime CostModel::queued_time(const Work& work, double images, const Machine& machine,
@@ -313,7 +326,7 @@ std::uint32_t devices_of_host(const Machine& machine, const Device& device) {
 
 double step_time_s(const TrainingGraph& graph, double images, const CostModel& cost, const DeviceType& device,
                    bool with_recomputation) {
-  IssueQueue queue;
+  IssueQueue queue(cost.begin_s(device));
   for (const Operation& operation : graph.operations)
     if (with_recomputation || !operation.again)
       queue.run(cost.issue_s(operation.work, images, device), cost.time_s(operation.work, images, device));
@@ -322,7 +335,7 @@ double step_time_s(const TrainingGraph& graph, double images, const CostModel& c
 
 double step_time_s(const TrainingGraph& graph, double images, const CostModel& cost, const Machine& machine,
                    const Device& device) {
-  IssueQueue queue;
+  IssueQueue queue(cost.begin_s(machine.device_types[device.type]));
   for (const Operation& operation : graph.operations)
     queue.run(cost.queued_time(operation.work, images, machine, device));
   return queue.end_s();
@@ -330,7 +343,7 @@ double step_time_s(const TrainingGraph& graph, double images, const CostModel& c
 
 std::vector<double> operation_prices_s(const TrainingGraph& graph, double images, const CostModel& cost,
                                        const Machine& machine, const Device& device) {
-  IssueQueue queue;
+  IssueQueue queue(cost.begin_s(machine.device_types[device.type]));
   std::vector<double> prices_s;
   for (const Operation& operation : graph.operations) {
     const double before_s = queue.end_s();

@@ -37,6 +37,9 @@ double compute_efficiency(const Work& work, double images, Precision precision, 
 /// elementwise operations that are one kernel.
 double issue_time_s(const Work& work, double images, const Software& software, const DeviceType& device);
 
+/// Host time in a step before the first operation. 0 if the device's hosts cost nothing.
+double begin_time_s(const Software& software, const DeviceType& device);
+
 /// The one cost model of an experiment: the roofline above, times a factor per layer and pass if the
 /// experiment has measured times for them (`training.profile`), times a factor per device type if it scales
 /// that type to a measured throughput (`training.anchor`).
@@ -47,6 +50,8 @@ class CostModel {
   /// Time of the host's thread that issues to the device, if it issues to `devices` devices
   /// (Software::one_process_a_host).
   double issue_s(const Work& work, double images, const DeviceType& device, std::uint32_t devices = 1) const;
+  /// Time of the host's thread before it issues a step's first operation.
+  double begin_s(const DeviceType& device) const;
   /// Time of the operation on one of a machine's devices, at that device's speed, and on its host, which
   /// issues to all of its devices.
   QueuedTime queued_time(const Work& work, double images, const Machine& machine, const Device& device) const;

@@ -97,6 +97,9 @@ const Keys<InputLibrary>& library_keys() {
                                                  std::numeric_limits<double>::max(), "images/s of one core",
                                                  &Library::core_images_per_s)
                         .required());
+    table.push_back(optional_quantity_key<Library>("image_overhead", "0s", Dimension::time, false,
+                                                   "of a core for an image, whatever its size",
+                                                   &Library::image_overhead_s));
     table.push_back(optional_integer_key<Library>("workers_per_device", "all cores", 1, 100'000,
                                                   "threads or processes", &Library::workers_per_device));
     table.push_back(optional_quantity_key<Library>("device_bytes_per_image", "0B", Dimension::bytes, false,
@@ -149,6 +152,12 @@ KeySection input_keys() {
   return section;
 }
 
+double core_image_s(const InputLibrary& library, double image_pixels) {
+  const double of_imagenet_s = 1 / library.core_images_per_s;
+  const double overhead_s = std::min(library.image_overhead_s, of_imagenet_s);
+  return overhead_s + (of_imagenet_s - overhead_s) * image_pixels / imagenet_image_pixels;
+}
+
 InputRate input_rate(const InputSpec& spec, const HostType& host, std::uint32_t devices) {
   if (host.vcpus == 0)
     throw InputError(spec.pos,
@@ -161,7 +170,7 @@ InputRate input_rate(const InputSpec& spec, const HostType& host, std::uint32_t 
   rate.workers = each > 0 ? each * devices : std::int64_t{host.vcpus};
   const double workers = std::min(static_cast<double>(rate.workers), rate.cores);
   rate.limit = workers < rate.cores ? InputRate::Limit::workers : InputRate::Limit::cores;
-  rate.images_per_s = workers * spec.library.core_images_per_s * imagenet_image_pixels / spec.image_pixels;
+  rate.images_per_s = workers / core_image_s(spec.library, spec.image_pixels);
   const double storage_per_s =
       spec.cached ? std::numeric_limits<double>::infinity() : spec.storage_Bps / spec.image_bytes;
   if (storage_per_s < rate.images_per_s) {

@@ -21,6 +21,8 @@ struct InputLibrary {
   /// Rate of one core (two vCPUs) for decoding and augmenting images of ImageNet's mean size
   /// (`imagenet_image_pixels`).
   double core_images_per_s = 0;
+  /// Of that time of a core, what it spends on an image whatever its size: opening the file, Python, tensors.
+  double image_overhead_s = 0;
   std::int64_t workers_per_device = 0;  ///< threads or processes if the user gives none; 0: all cores
   double device_bytes_per_image = 0;    ///< bytes that the device moves for its part; 0: it has none
   Sources sources;                      ///< of its numbers
@@ -63,12 +65,15 @@ struct InputRate {
   std::int64_t workers = 0;
 };
 
+/// Seconds of a core for an image: what the library spends on any, and for each pixel of the file. Decoding
+/// is in proportion to the pixels (Pillow takes 0.77, 3.19 and 12.29 ms for 224, 512 and 1,024 pixels a side,
+/// torchvision 0.64, 2.99 and 11.6, huggingface/transformers pull request 45195), and a random resized crop
+/// reads a share of them.
+double core_image_s(const InputLibrary& library, double image_pixels);
+
 /// Rate of a host for this many devices: the least of the rates of its workers (each uses at most one core),
 /// of its cores (two vCPUs each, since hyperthreads of a busy core add nothing), and, unless images are
-/// cached, of its storage. The work of a core for an image is proportional to the pixels of the file:
-/// decoding is (Pillow takes 0.77, 3.19 and 12.29 ms for 224, 512 and 1,024 pixels a side, torchvision 0.64,
-/// 2.99 and 11.6, huggingface/transformers pull request 45195), and a random resized crop reads a share of
-/// them.
+/// cached, of its storage.
 /// @throws InputError at spec.pos: the host does not say its `vcpus`
 InputRate input_rate(const InputSpec& spec, const HostType& host, std::uint32_t devices);
 

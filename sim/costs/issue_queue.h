@@ -28,10 +28,11 @@ struct QueuedTime {
 };
 
 /// A host thread that issues operations one after the other, ahead of the device that runs them in order:
-/// each starts at the later of "issued" and "the one before it is done". The thread begins at time 0 and
-/// waits for nothing.
+/// each starts at the later of "issued" and "the one before it is done". The thread waits for nothing.
 class IssueQueue {
  public:
+  /// @param begin_s when the host begins to issue: what it does of its own in a step comes before
+  explicit IssueQueue(double begin_s = 0) : issued_s_(begin_s) {}
   void run(const QueuedTime& operations) {
     end_s_ = std::max(end_s_ + operations.device_s, issued_s_ + operations.alone_s);
     issued_s_ += operations.issue_s;
@@ -44,7 +45,7 @@ class IssueQueue {
   double end_s() const { return end_s_; }
 
  private:
-  double issued_s_ = 0, end_s_ = 0;
+  double issued_s_, end_s_ = 0;
 };
 
 /// QueuedTime of any part of a sequence, in constant time.

@@ -21,10 +21,13 @@ void read_costs(YamlMap& map, SoftwareCosts& costs) {
   costs.issue_forward_s = map.quantity_or("issue_forward", Dimension::time, costs.issue_forward_s);
   costs.issue_backward_s = map.quantity_or("issue_backward", Dimension::time, costs.issue_backward_s);
   costs.issue_update_s = map.quantity_or("issue_update", Dimension::time, costs.issue_update_s);
+  costs.issue_step_s = map.quantity_or("issue_step", Dimension::time, costs.issue_step_s);
+  costs.feed_Bps = map.quantity_or("feed", Dimension::bandwidth, costs.feed_Bps);
   costs.wait_update_s = map.quantity_or("wait_update", Dimension::time, costs.wait_update_s);
   costs.convolution = map.number_or("convolution", costs.convolution, least, most);
   costs.normalization = map.number_or("normalization", costs.normalization, least, most);
   costs.elementwise = map.number_or("elementwise", costs.elementwise, least, most);
+  costs.depthwise = map.number_or("depthwise", costs.depthwise, least, most);
   costs.fused = map.number_or("fused", costs.fused, least, 1);
   costs.one_thread = map.number_or("one_thread", costs.one_thread, least, most);
 }
@@ -94,11 +97,19 @@ double software_spread(Framework framework, ExecutionMode execution) {
   return software_kernel_rows(framework, execution) > 0 ? 0 : unknown_spread(Unknown::software);
 }
 
+/// TensorFlow 2 turns a graph in single precision into channels first on GPUs, however Keras wrote it
+/// (grappler's generic_layout_optimizer.cc: NHWC is kept where half of the convolutions are in fp16).
+static Layout layout_of_kernels(const TrainingOptions& options) {
+  const bool rewritten = options.framework == Framework::tensorflow &&
+                         options.execution != ExecutionMode::eager && options.precision == Precision::fp32;
+  return rewritten ? Layout::nchw : options.layout;
+}
+
 Software::Software(const TrainingOptions& options)
     : precision(options.precision),
-      layout(options.layout),
+      layout(layout_of_kernels(options)),
       execution(options.execution),
-      costs(software_costs(options.framework, options.execution, options.layout)),
+      costs(software_costs(options.framework, options.execution, layout)),
       one_process_a_host(options.one_process_a_host) {
   costs.issue_update_s *= update_issue_share(options.framework, options.update_mode(), options.optimizer);
 }

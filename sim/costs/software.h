@@ -10,10 +10,16 @@ namespace convoy::inline costs {
 struct SoftwareCosts {
   /// Host time from one operation to the next, by phase. One process a device, or one with a thread for each.
   double issue_forward_s = 0, issue_backward_s = 0, issue_update_s = 0;
+  /// What the host does in every step before it issues the first operation: the training loop's own work,
+  /// with the metrics that it reads back.
+  double issue_step_s = 0;
+  /// Bytes a second at which the host copies a batch that lies in its memory as an array to a device.
+  double feed_Bps = 5e9;
   /// The device idles so long after an update, where the host waits for each one's end before it starts the
   /// next.
   double wait_update_s = 0;
   double convolution = 1, normalization = 1, elementwise = 1;  ///< factors on the time of these kernels
+  double depthwise = 1;  ///< the same of depthwise convolutions, whose kernels are the framework's own
   /// Share of the bytes of elementwise kernels that is left where chains of them are one kernel; these
   /// kernels have no launch of their own then.
   double fused = 1;

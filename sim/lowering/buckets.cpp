@@ -6,7 +6,8 @@
 
 namespace convoy::inline lowering {
 std::vector<Bucket> fill_buckets_of(const TrainingGraph& graph, double bucket_bytes,
-                                    const std::vector<double>& elements, bool whole_layers) {
+                                    const std::vector<double>& elements, bool whole_layers,
+                                    double first_bytes) {
   std::vector<std::size_t> order(graph.parameters.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::reverse(order.begin(), order.end());  // within one operation, the last tensor of the layer first
@@ -17,7 +18,8 @@ std::vector<Bucket> fill_buckets_of(const TrainingGraph& graph, double bucket_by
   std::vector<Bucket> buckets;
   for (const std::size_t p : order) {
     if (elements[p] == 0) continue;
-    const bool full = buckets.empty() || buckets.back().bytes >= bucket_bytes;
+    const double most_bytes = buckets.size() == 1 && first_bytes > 0 ? first_bytes : bucket_bytes;
+    const bool full = buckets.empty() || buckets.back().bytes >= most_bytes;
     if (full && !(whole_layers && !buckets.empty() && buckets.back().ready == graph.parameters[p].gradient))
       buckets.emplace_back();
     Bucket& bucket = buckets.back();

@@ -25,8 +25,10 @@ std::vector<Bucket> fill_buckets(const TrainingGraph& graph, double bucket_bytes
 /// The same of the elements given for each parameter; one of which there are none is in no bucket.
 /// @param whole_layers all tensors of a layer stay together: what an operation reads or makes is in one
 /// bucket
+/// @param first_bytes the same as bucket_bytes of the first bucket; 0: bucket_bytes
 std::vector<Bucket> fill_buckets_of(const TrainingGraph& graph, double bucket_bytes,
-                                    const std::vector<double>& elements, bool whole_layers = false);
+                                    const std::vector<double>& elements, bool whole_layers = false,
+                                    double first_bytes = 0);
 
 /// One bucket a parameter tensor, in the same order.
 std::vector<Bucket> bucket_per_tensor(const TrainingGraph& graph);

@@ -24,11 +24,19 @@ std::string_view name_of(GroupSync::Kind kind) {
   return "all-reduce";
 }
 
+/// Whether DistributedDataParallel chooses the buckets.
+bool is_ddp(const GradientSync& sync, Framework framework) {
+  return (framework == Framework::pytorch || framework == Framework::pytorch1) && sync.overlap &&
+         sync.zero < 2 && !sync.bucket_given;
+}
+
 std::vector<Bucket> buckets_of(const GradientSync& sync, const TrainingGraph& graph,
                                const Replicated& parameters) {
   if (parameters.groups.front().size() == 1) return {};
   const std::vector<double>& filling = parameters.filling.empty() ? parameters.elements : parameters.filling;
-  std::vector<Bucket> buckets = fill_buckets_of(graph, sync.bucket_bytes, filling, sync.zero >= 2);
+  std::vector<Bucket> buckets = fill_buckets_of(
+      graph, sync.bucket_bytes, filling, sync.zero >= 2,
+      is_ddp(sync, graph.options.framework) ? std::min(ddp_first_bucket_bytes, sync.bucket_bytes) : 0);
   for (Bucket& bucket : buckets) {
     bucket.bytes = 0;
     for (const std::size_t p : bucket.parameters)
@@ -80,7 +88,8 @@ const Keys<GradientSync>& gradient_sync_keys() {
             "gradients sent as one message; without overlap all of them, unless given or "
             "with zero: 2 or 3",
             &Sync::bucket_bytes,
-            [](const Sync& sync) { return usual_bucket_bytes(sync.overlap || sync.zero >= 2); }),
+            [](const Sync& sync) { return usual_bucket_bytes(sync.overlap || sync.zero >= 2); })
+            .given(&Sync::bucket_given),
         choice_key<Sync>("fidelity", fidelity_names, "every message, or one flow an edge; auto chooses",
                          &Sync::fidelity)};
     table.push_back(keys_of_part<Sync>(Keys<Compression>{compression_key()}, &Sync::compression).front());

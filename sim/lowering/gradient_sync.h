@@ -23,6 +23,9 @@ namespace convoy::inline lowering {
 /// Of gradients that are sent as one message unless told otherwise: PyTorch DistributedDataParallel,
 /// bucket_cap_mb=25.
 inline constexpr double default_bucket_bytes = 25.0 * 1024 * 1024;
+/// Of its first bucket, so that sending begins early, unless bucket_cap_mb is given (kDefaultFirstBucketBytes,
+/// torch/csrc/distributed/c10d/reducer.hpp; nn/parallel/distributed.py, bucket_bytes_cap_default).
+inline constexpr double ddp_first_bucket_bytes = 1024.0 * 1024;
 
 /// Who launches a collective on the devices of a host (grouped_launch.h): one process, on all of them
 /// together or on each for itself, or a process a device.
@@ -36,6 +39,7 @@ struct GradientSync {
   RingOrder rings = RingOrder::mesh;
   CollectiveLaunches launches = CollectiveLaunches::by_framework;
   double bucket_bytes = 0;
+  bool bucket_given = false;
   bool overlap = true;  ///< a bucket is sent when backward has completed it; else all are after backward
   Fidelity fidelity = Fidelity::automatic;
   int zero = 0;  ///< stage of ZeRO: what is sharded over the replicas (replica_program.h)

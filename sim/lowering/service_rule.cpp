@@ -18,7 +18,7 @@ constexpr std::uint32_t steps_to_drift = 16;
 
 /// In which a device, whose host issues them, comes through a step's operations, without jitter.
 double compute_time_s(const Role& role, const Device& device, const Machine& machine, const CostModel& cost) {
-  IssueQueue queue;
+  IssueQueue queue(cost.begin_s(machine.device_types[device.type]));
   for (const Task& task : role.program)
     for (const PlanOp& op : task.ops) queue.run(cost.queued_time(op.work, op.images, machine, device));
   return queue.end_s();

@@ -22,7 +22,7 @@ const std::vector<IssuedStretch>& ComputeTimes::stretches(std::uint32_t role, co
   if (it != stretches_.end()) return it->second;
   const DeviceType& type = machine_.device_types[device.type];
   std::vector<IssuedStretch> result;
-  double issued_s = 0;
+  double issued_s = cost_.begin_s(type);
   for (const Task& task : plan_.roles[role].program) {
     IssuedStretch& stretch = result.emplace_back(issued_s);
     for (const PlanOp& op : task.ops)

@@ -50,6 +50,7 @@ void PipelineCosts::add_times(const StrategyInput& input, const Units& units) {
     const double again = recomputes(shape_) ? 2 : 1;
     for (std::size_t u = 0; u < count_; ++u)
       least_s[u] = std::min(least_s[u], again * forward[u].device_s + backward[u].device_s);
+    kind.begin_s = input.cost.begin_s(input.machine.device_types[kind.like.type]);
     kind.forward = {forward, QueuedSequence::Order::ascending};
     kind.backward = {backward, QueuedSequence::Order::descending};
     kind.update = {update, QueuedSequence::Order::ascending};
@@ -75,7 +76,7 @@ void PipelineCosts::add_kinds(const Machine& machine) {
                kind.in_host == in_host(device);
       });
       kinds.push_back(static_cast<std::uint32_t>(like - device_kinds_.begin()));
-      if (like == device_kinds_.end()) device_kinds_.push_back({device, in_host(device), {}, {}, {}});
+      if (like == device_kinds_.end()) device_kinds_.push_back({device, in_host(device), {}, {}, {}, 0});
     }
   }
   const std::size_t slots = shape_.slots.size();

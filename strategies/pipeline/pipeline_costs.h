@@ -78,6 +78,8 @@ class PipelineCosts {
   };
   PassTimes passes(std::uint32_t begin, std::uint32_t end, std::uint32_t kind) const;
   QueuedTime update(std::uint32_t begin, std::uint32_t end, std::uint32_t kind) const;
+  /// When its host begins to issue a step.
+  double begin_s(std::uint32_t kind) const { return device_kinds_[kind].begin_s; }
   /// Kinds of devices in a slot: other types, or other numbers of devices in a host; of devices that differ
   /// in speed alone the slowest is there.
   const std::vector<std::uint32_t>& kinds_of_slot(std::uint32_t slot) const { return kinds_of_slot_[slot]; }
@@ -149,6 +151,7 @@ class PipelineCosts {
     Device like;                               ///< one of them
     std::uint32_t in_host;                     ///< devices of its host
     QueuedSequence forward, backward, update;  ///< by unit
+    double begin_s = 0;                        ///< of the host, before it issues (CostModel::begin_s)
   };
 
   PipelineShape shape_;

@@ -115,7 +115,8 @@ class Walk {
       const PipelineCosts::PassTimes times = costs_.passes(begin, end, kind);
       QueuedTime again = times.forward;
       again.then(times.backward);
-      slot.lanes.push_back({times.forward, times.backward, again, costs_.update(begin, end, kind), {}});
+      slot.lanes.push_back({times.forward, times.backward, again, costs_.update(begin, end, kind),
+                            IssueQueue(costs_.begin_s(kind))});
     }
   }
 

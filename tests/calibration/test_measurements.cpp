@@ -76,7 +76,7 @@ TEST_CASE("wrong profiles are refused with line and column") {
       profile_error("device,model,bacth,step,images_per_s\n") ==
       ":1:14: unknown column 'bacth' (did you mean 'batch'?); there are device, model, layer, kernel, batch, "
       "precision, step, framework, software, execution, layout, images_per_s, time_ms, role, source, note, "
-      "operations_after");
+      "operations_after, input, optimizer, weights_in_turn");
   CHECK(profile_error("device,model,batch,step,images_per_s,time_ms\nk80,vgg11,8,train,10,20\n") ==
         ":2:1: give either images_per_s or time_ms, and not both");
   CHECK(profile_error("device,model,batch,step,time_ms\nk80,vgg11,8,train,fast\n") ==
@@ -149,13 +149,77 @@ TEST_CASE("operations after the step take an issue each, and nobody's time where
   device.issue_factor = 1.5;
   Software software;
   software.costs.issue_update_s = 20e-6;
-  CHECK(after_step_s(1000, software, device) == approx(30e-3));
+  CHECK(beside_step_s({1000, 0}, software, device) == approx(30e-3));
   software.costs.issue_update_s = 1e-6;  // a host that is faster than the device
-  CHECK(after_step_s(1000, software, device) == approx(6e-3));
-  CHECK(after_step_s(0, software, device) == 0);
+  CHECK(beside_step_s({1000, 0}, software, device) == approx(6e-3));
+  CHECK(beside_step_s({0, 0}, software, device) == 0);
   const std::vector<AccuracyRow> predicted = calibrate(rows, load_device("t4", {}), {}).rows;
   const double longer_s = 16 / predicted[0].predicted - 16 / predicted[1].predicted;
   CHECK(longer_s > 1e-3);
+}
+
+TEST_CASE("a batch that is fed from an array is copied before the step, whatever its software issues") {
+  const WrittenFile profile(
+      "device,model,batch,step,images_per_s,software,input,optimizer\n"
+      "t4,resnet18@64,16,train,100,tensorflow,arrays,sgd\n"
+      "t4,resnet18@64,16,train,100,tensorflow,,sgd\n"
+      "t4,resnet18@64/7,16,train,100,tensorflow,synthetic,adam\n");
+  const std::vector<Measurement> rows = read_measurements(profile.path());
+  REQUIRE(rows.size() == 3);
+  CHECK(beside_step(rows[0]).fed_bytes == 16 * 3 * 64 * 64 * 4);
+  CHECK(beside_step(rows[1]).fed_bytes == 0);
+  CHECK(beside_step(rows[2]).fed_bytes == 0);
+  Software software;
+  software.costs.feed_Bps = 1e9;
+  CHECK(beside_step_s(beside_step(rows[0]), software, DeviceType()) == approx(786'432e-9));
+  const std::vector<AccuracyRow> predicted = calibrate(rows, load_device("t4", {}), {}).rows;
+  const double feed_Bps = software_costs(Framework::tensorflow, ExecutionMode::graph, Layout::nchw).feed_Bps;
+  CHECK(16 / predicted[0].predicted - 16 / predicted[1].predicted == approx(786'432 / feed_Bps).epsilon(1e-6));
+  // The number of classes and the optimizer are the row's own.
+  const auto last_product = [](const Measurement& row) {
+    std::vector<Work> products;
+    for (const Work& work : measured_work(row))
+      if (work.kind == KernelKind::matmul) products.push_back(work);
+    return products.front().out_channels;
+  };
+  CHECK(last_product(rows[1]) == 1000);
+  CHECK(last_product(rows[2]) == 7);
+  const auto updated_bytes = [](const Measurement& row) {
+    double bytes = 0;
+    for (const Work& work : measured_work(row))
+      if (work.phase == Phase::update) bytes += work.bytes_fixed * work.traffic;
+    return bytes;
+  };
+  CHECK(updated_bytes(rows[2]) > updated_bytes(rows[1]));
+}
+
+TEST_CASE("a repeated kernel finds in the cache what fits there until it is read again") {
+  // 4 bytes a value: weights of 4 MB, input and output of 4 kB an image.
+  const auto bytes_of = [](int batch, const char* execution, double cache_bytes, int in_turn) {
+    const WrittenFile profile(fmt::format("device,kernel,batch,step,time_ms,execution,weights_in_turn\n"
+                                          "t4,matmul 1000>1000,{},forward,1,{},{}\n",
+                                          batch, execution, in_turn));
+    const Measurement row = read_measurements(profile.path())[0];
+    std::vector<Work> works = measured_work(row);
+    DeviceType device;
+    device.l2_bytes = cache_bytes;
+    find_in_cache(row, device, works);
+    return std::pair{works[0].bytes_per_image * batch, works[0].bytes_fixed};
+  };
+  for (const int batch : {1, 100, 1000}) {
+    CAPTURE(batch);
+    const auto [once, weights] = bytes_of(batch, "eager", 1e9, 1);
+    CHECK(weights == approx(4e6).epsilon(0.01));
+    CHECK(once == approx(8e3 * batch).epsilon(0.01));
+    CHECK(bytes_of(batch, "graph", 0, 1) == std::pair{once, weights});  // no cache is told
+    const auto all = bytes_of(batch, "graph", 1e9, 6);
+    CHECK(all.first < 0.5 * once);
+    CHECK(all.second < 0.5 * weights);
+    // As large as one weight with input and output, but not six
+    const auto some = bytes_of(batch, "graph", 1.3 * (once + weights), 6);
+    CHECK(some.first == all.first);
+    CHECK(some.second == weights);
+  }
 }
 
 TEST_CASE("the catalogue says of each way of execution how many figures its kernels were fitted to") {

@@ -130,7 +130,7 @@ TEST_CASE("a group is as narrow as the fewer of its inputs and outputs") {
   }
 }
 
-TEST_CASE("a plain product has rows of its own in every phase") {
+TEST_CASE("a plain product has rows of its own in every phase, times its tiles of 64 columns") {
   Efficiency e;
   e.half_rows = 1e6;
   e.half_weight_rows = 1e6;
@@ -141,8 +141,38 @@ TEST_CASE("a plain product has rows of its own in every phase") {
   w.in_channels = w.out_channels = 1024;
   for (const Phase phase : {Phase::forward, Phase::data_gradient, Phase::weight_gradient}) {
     w.phase = phase;
-    CHECK(compute_efficiency(w, 16, Precision::fp32, e) == approx(16.0 / 64).epsilon(1e-14));
+    CHECK(compute_efficiency(w, 16, Precision::fp32, e) == approx(256.0 / 304).epsilon(1e-14));
   }
+  // What counts is how many tiles there are, not which side of the result they lie along.
+  w.phase = Phase::forward;
+  w.out_channels = 2048;
+  CHECK(compute_efficiency(w, 8, Precision::fp32, e) == approx(256.0 / 304).epsilon(1e-14));
+  w.out_channels = 32;  // no less than one tile
+  CHECK(compute_efficiency(w, 48, Precision::fp32, e) == approx(0.5).epsilon(1e-14));
+}
+
+TEST_CASE("Winograd's algorithm is for channels first: with channels last the general one is left") {
+  Efficiency e;
+  e.compute[static_cast<std::size_t>(KernelClass::convolution_3x3)] = 2;
+  e.compute[static_cast<std::size_t>(KernelClass::convolution_other)] = 0.5;
+  e.half_winograd = 64;
+  Work w = convolution(1e9, 1);
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e, Layout::nchw) > 0.5);
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e, Layout::nhwc) == 0.5);
+  e.half_winograd = 0;  // a share whatever the algorithm
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e, Layout::nhwc) == 2);
+}
+
+TEST_CASE("a framework's depthwise kernels have a factor of their own") {
+  DeviceType device = ideal();
+  device.issue_factor = 1;
+  Software software;
+  software.costs.depthwise = 3;
+  Work w = convolution(1e9, 1);
+  const double dense_s = operation_time_s(w, 2, software, device);
+  CHECK(dense_s == operation_time_s(w, 2, Software(), device));
+  w.kind = KernelKind::depthwise_convolution;
+  CHECK(operation_time_s(w, 2, software, device) == approx(3 * operation_time_s(w, 2, Software(), device)));
 }
 
 TEST_CASE("data gradients of strided convolutions, and only these, have their factor") {

@@ -32,6 +32,24 @@ TEST_CASE("equal operations: the device waits for the host, or the host is ahead
   CHECK(end_of(10, 0, 4e-6) == approx(10 * 4e-6).epsilon(1e-14));
 }
 
+TEST_CASE("what the host does of its own before it issues delays the step by as much") {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    std::mt19937 random(seed);
+    CAPTURE(seed);
+    std::uniform_real_distribution<double> time(0, 1);
+    const double begin_s = time(random);
+    IssueQueue at_once, later(begin_s);
+    const auto count = 1 + random() % 20;
+    for (unsigned i = 0; i < count; ++i) {
+      const double issue_s = time(random), device_s = 0.1 + time(random);
+      at_once.run(issue_s, device_s);
+      later.run(issue_s, device_s);
+    }
+    CHECK(later.end_s() == approx(at_once.end_s() + begin_s).epsilon(1e-12));
+    CHECK(later.issued_s() == approx(at_once.issued_s() + begin_s).epsilon(1e-12));
+  }
+}
+
 TEST_CASE("small operations after large ones are hidden until the host has lost its lead") {
   // 4 of 100 us let the host get ahead by 4 x 90 us; then 100 of 1 us are issued every 10 us.
   IssueQueue queue;

@@ -3,6 +3,7 @@
 
 #include <limits>
 #include <numeric>
+#include <random>
 
 #include "sim/lowering/buckets.h"
 #include "tests/support/lab.h"
@@ -55,6 +56,43 @@ TEST_CASE("a bucket closes when it holds its size or more") {
   CHECK(contents(std::numeric_limits<double>::infinity()) == std::vector<Indices>{{4, 3, 2, 1, 0}});
   CHECK(fill_buckets(graph, 81)[0].ready == 3);
   CHECK(fill_buckets(graph, 81)[0].bytes == 200);
+}
+
+TEST_CASE("the first bucket closes at a size of its own, as compute_bucket_assignment_by_size does") {
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    std::vector<std::pair<std::int64_t, OpId>> parameters;
+    const auto count = 1 + random() % 30;
+    for (std::uint32_t p = 0; p < count; ++p)
+      parameters.emplace_back(1 + random() % 1000, static_cast<OpId>(count - p));
+    const TrainingGraph graph = graph_of(parameters);
+    std::vector<double> elements;
+    for (const auto& [values, gradient] : parameters) elements.push_back(static_cast<double>(values));
+    const double first = 1 + random() % 4000, later = 1 + random() % 20000;
+    // PyTorch's reducer.cpp: a bucket takes tensors until it has reached its limit, and then the next limit
+    // applies; the last limit stays.
+    std::vector<Indices> expected;
+    std::vector<double> limits{first, later};
+    std::size_t limit = 0;
+    Indices open;
+    double bytes = 0;
+    for (std::size_t p = parameters.size(); p-- > 0;) {
+      open.push_back(p);
+      bytes += 4 * elements[p];
+      if (bytes < limits[limit]) continue;
+      expected.push_back(std::move(open));
+      open.clear();
+      bytes = 0;
+      limit = 1;
+    }
+    if (!open.empty()) expected.push_back(open);
+    std::vector<Indices> found;
+    for (const Bucket& bucket : fill_buckets_of(graph, later, elements, false, first))
+      found.push_back(bucket.parameters);
+    CHECK(found == expected);
+    CHECK(fill_buckets_of(graph, later, elements, false, 0).size() == fill_buckets(graph, later).size());
+  }
 }
 
 TEST_CASE("gradients are counted in the precision they are sent in") {
