@@ -61,10 +61,11 @@ AccuracyRow accuracy_row(const Measurement& m, const DeviceType& device, const s
   row.software = fmt::format("{} {} {}", to_string(m.software), to_string(m.execution), to_string(m.layout));
   const double of_software = m.whole_network() && !device.cpu ? software_spread(m.software, m.execution) : 0;
   const std::size_t kind = residual_kind(works, m.batch, m.precision);
-  const double of_evidence =
-      std::hypot(device_spread(device),
-                 std::max(unseen_kernels_spread(device, m.precision, software_of(m).costs),
-                          m.whole_network() ? unseen_networks_spread(device, network_kind(kind)) : 0));
+  const double of_evidence = std::hypot(
+      device_spread(device),
+      std::max(unseen_kernels_spread(device, m.precision, software_of(m).costs),
+               m.whole_network() ? unseen_networks_spread(device, network_kind(kind), m.software, m.execution)
+                                 : 0));
   const double of_host = m.whole_network() && !host_factor ? unknown_host_spread(device, seconds_on) : 0;
   const double of_step = residual_spread(kind);
   const double spread = std::hypot(std::hypot(of_evidence, of_host), of_software, of_step);
@@ -234,8 +235,8 @@ std::vector<AccuracyRow> accuracy(const std::string& profile, Wanted wanted) {
     const auto host = hosts.find({m.repository(), m.device});
     std::vector<Work> works = measured_work(m);
     find_in_cache(m, device, works);
-    rows.push_back(accuracy_row(m, device, works,
-                                host == hosts.end() ? std::nullopt : std::optional(host->second)));
+    rows.push_back(
+        accuracy_row(m, device, works, host == hosts.end() ? std::nullopt : std::optional(host->second)));
   }
   return rows;
 }

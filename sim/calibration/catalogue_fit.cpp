@@ -78,16 +78,6 @@ std::string hosts_csv(const Hierarchy& hierarchy, const Posterior::HostFactors& 
   return text;
 }
 
-/// How hosts differ: the 80 % quantile of |log factor|, as the standard deviation of a normal distribution.
-std::string host_spread_yaml(const Posterior::HostFactors& hosts) {
-  std::vector<double> sizes;
-  for (const auto& [where, host] : hosts.hosts)
-    if (is_told(host)) sizes.push_back(std::abs(std::log(host.factor)));
-  std::sort(sizes.begin(), sizes.end());
-  return fmt::format("hosts: {:.3g}  # issue times of {} machines\n",
-                     sizes.empty() ? 0 : sizes[sizes.size() * 4 / 5] / quantile_80, sizes.size());
-}
-
 }  // namespace
 
 CatalogueFit fit_catalogue(const std::vector<Measurement>& measurements) {
@@ -119,7 +109,7 @@ CatalogueFit fit_catalogue(const std::vector<Measurement>& measurements) {
   for (std::size_t f = 0; f < framework_count; ++f)
     result.software.emplace(framework_names[f], software_yaml(hierarchy, static_cast<Framework>(f), hosts,
                                                               rows_of_software, fit.x()));
-  result.residuals = residuals_yaml(fit) + host_spread_yaml(hosts);
+  result.residuals = residuals_yaml(fit);
   result.hosts = hosts_csv(hierarchy, hosts);
   return result;
 }

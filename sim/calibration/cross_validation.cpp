@@ -34,18 +34,21 @@ std::pair<Framework, bool> kernels_of(const Measurement& m) {
 struct Seen {
   std::set<std::pair<std::string, std::size_t>> networks;  ///< device, network_kind
   std::set<std::string> devices;
-  std::set<std::pair<Framework, bool>> software;
+  std::set<std::pair<Framework, bool>> software, convolutions;  ///< convolutions: whether they are grouped
 
   void add(const Measurement& m, std::size_t kind) {
     networks.insert({m.device, network_kind(kind)});
     devices.insert(m.device);
     software.insert(kernels_of(m));
+    convolutions.insert({m.software, is_grouped(network_kind(kind))});
   }
   void tell(LeftOutRow& row) const {
     const Measurement& m = row.measurement;
     row.device_unseen = !devices.contains(m.device);
-    row.networks_unseen = !row.device_unseen && !networks.contains({m.device, network_kind(row.kind)});
     row.software_unseen = !software.contains(kernels_of(m));
+    row.networks_unseen =
+        (!row.device_unseen && !networks.contains({m.device, network_kind(row.kind)})) ||
+        (!row.software_unseen && !convolutions.contains({m.software, is_grouped(network_kind(row.kind))}));
   }
 };
 

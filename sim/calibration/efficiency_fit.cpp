@@ -102,7 +102,7 @@ class Problem {
     }
     const Eigen::VectorXd away = x - start();
     r[row++] = away[0] / launch_alone_spread;
-    r[row++] = away[1] / host_spread();
+    r[row++] = away[1] / unknown_spread(costs::Unknown::hosts);
     Eigen::Index i = common;
     for (const Unknown& u : unknowns_) r[row++] = away[i++] / u.parameter->spread;
     return r;

@@ -12,25 +12,17 @@
 #include "sim/base/csv.h"
 #include "sim/base/data_path.h"
 #include "sim/base/yaml_map.h"
+#include "sim/costs/software_evidence.h"
 
 namespace convoy::inline costs {
 namespace {
 
-constexpr std::array<std::string_view, residual_kind_count + 1> names{"plain_fp32_short",
-                                                                      "plain_fp32_long",
-                                                                      "plain_tf32_short",
-                                                                      "plain_tf32_long",
-                                                                      "plain_fp16_short",
-                                                                      "plain_fp16_long",
-                                                                      "grouped_fp32_short",
-                                                                      "grouped_fp32_long",
-                                                                      "grouped_tf32_short",
-                                                                      "grouped_tf32_long",
-                                                                      "grouped_fp16_short",
-                                                                      "grouped_fp16_long",
-                                                                      "hosts"};
+constexpr std::array<std::string_view, residual_kind_count> names{
+    "plain_fp32_short",   "plain_fp32_long",   "plain_tf32_short",   "plain_tf32_long",
+    "plain_fp16_short",   "plain_fp16_long",   "grouped_fp32_short", "grouped_fp32_long",
+    "grouped_tf32_short", "grouped_tf32_long", "grouped_fp16_short", "grouped_fp16_long"};
 
-bool is_grouped(const Work& work) {
+bool has_groups(const Work& work) {
   return work.kind == KernelKind::depthwise_convolution ||
          (work.kind == KernelKind::convolution && work.groups > 2);
 }
@@ -55,31 +47,54 @@ const std::array<double, comm_kind_count + 1>& comm_spreads() {
   return spreads;
 }
 
-/// Numbers of published figures that a device's efficiencies were fitted to, by kind of network.
+/// Numbers of published figures that something was fitted to, by kind of network.
 using FittedNetworks = std::array<double, network_kind_count>;
 constexpr std::string_view kernels_alone = "kernels";  ///< of devices of which no network was measured
 
-std::map<std::string, FittedNetworks> read_fitted_networks() {
-  const std::vector<std::string> columns{"device", "networks", "figures"};
+struct FittedFigures {
+  std::map<std::string, FittedNetworks> devices;     ///< their efficiencies
+  std::map<std::string, FittedNetworks> frameworks;  ///< the factors of their kernels on GPUs
+};
+
+FittedFigures read_fitted_figures() {
+  const std::vector<std::string> columns{"device", "framework", "networks", "figures"};
   const CsvTable table(data_path("topologies/catalog/software") + "/networks.csv", columns, columns);
-  std::map<std::string, FittedNetworks> fitted;
+  FittedFigures fitted;
   for (const CsvRow& row : table.rows()) {
     const CsvCell& kind = *table.find(row, "networks");
-    FittedNetworks& of_device = fitted[table.text(row, "device")];
+    FittedNetworks& of_device = fitted.devices[table.text(row, "device")];
     if (kind.text == kernels_alone) continue;
     std::size_t k = 0;
     while (k < network_kind_count && network_kind_name(k) != kind.text) ++k;
     if (k == network_kind_count)
       throw InputError(kind.pos, fmt::format("networks: unknown kind '{}'", kind.text));
-    of_device[k] = table.number(row, "figures", true);
+    const double figures = table.number(row, "figures", true);
+    of_device[k] += figures;
+    if (!load_device(table.text(row, "device"), {}).cpu)
+      fitted.frameworks[table.text(row, "framework")][k] += figures;
   }
   return fitted;
+}
+
+const FittedFigures& fitted_figures() {
+  static const FittedFigures figures = read_fitted_figures();
+  return figures;
+}
+
+/// Whether no such convolutions with this framework were fitted in any precision, though others were.
+bool framework_has_other_networks(std::size_t network_kind, Framework framework, ExecutionMode execution) {
+  const auto fitted = fitted_figures().frameworks.find(std::string(to_string(framework)));
+  if (fitted == fitted_figures().frameworks.end() || software_kernel_rows(framework, execution) == 0)
+    return false;
+  for (std::size_t k = 0; k < network_kind_count; ++k)
+    if (is_grouped(k) == is_grouped(network_kind) && fitted->second[k] > 0) return false;
+  return true;
 }
 
 /// Of the device of the catalogue that has this device's efficiencies; nullptr: none has, they are its
 /// owner's.
 const FittedNetworks* fitted_networks(const DeviceType& device) {
-  static const std::map<std::string, FittedNetworks> all = read_fitted_networks();
+  const std::map<std::string, FittedNetworks>& all = fitted_figures().devices;
   static std::map<std::string, DeviceType> devices;
   const auto same = [&](const std::string& name) {
     if (!devices.contains(name)) devices.emplace(name, load_device(name, {}));
@@ -92,8 +107,8 @@ const FittedNetworks* fitted_networks(const DeviceType& device) {
   return nullptr;
 }
 
-const std::array<double, residual_kind_count + 1>& residual_spreads() {
-  static const std::array<double, residual_kind_count + 1> spreads = read_spreads("/residuals.yaml", names);
+const std::array<double, residual_kind_count>& residual_spreads() {
+  static const std::array<double, residual_kind_count> spreads = read_spreads("/residuals.yaml", names);
   return spreads;
 }
 
@@ -122,10 +137,15 @@ bool device_is_seen(const DeviceType& device) {
   return !fitted || std::any_of(fitted->begin(), fitted->end(), [](double figures) { return figures > 0; });
 }
 
-double unseen_networks_spread(const DeviceType& device, std::size_t network_kind) {
-  if (device.evidence_spread == 0 || !device_is_seen(device)) return 0;
+double unseen_networks_spread(const DeviceType& device, std::size_t network_kind, Framework framework,
+                              ExecutionMode execution) {
+  if (device.evidence_spread == 0) return 0;
+  const bool seen = device_is_seen(device);
   const FittedNetworks* fitted = fitted_networks(device);
-  return fitted && (*fitted)[network_kind] == 0 ? unknown_spread(Unknown::networks) : 0;
+  if (seen && !fitted) return 0;  // its owner's figures
+  const bool of_device = seen && (*fitted)[network_kind] == 0;
+  const bool of_framework = !device.cpu && framework_has_other_networks(network_kind, framework, execution);
+  return of_device || of_framework ? unknown_spread(Unknown::networks) : 0;
 }
 
 double device_spread(const DeviceType& device) {
@@ -133,11 +153,9 @@ double device_spread(const DeviceType& device) {
   return std::max(device.evidence_spread, left_out_device_spread());
 }
 
-double host_spread() { return residual_spreads().back(); }
-
 double unknown_host_spread(const DeviceType& device, const std::function<double(const DeviceType&)>& step_s) {
   if (device.issue_factor <= 0) return 0;
-  const double factor = std::exp(quantile_80 * host_spread());
+  const double factor = std::exp(quantile_80 * unknown_spread(Unknown::hosts));
   DeviceType slower = device, quicker = device;
   slower.issue_factor *= factor;
   quicker.issue_factor /= factor;
@@ -148,9 +166,9 @@ double unknown_host_spread(const DeviceType& device, const std::function<double(
 std::size_t residual_kind(const std::vector<Work>& works, double images, Precision precision) {
   constexpr double few_images = 16;
   bool grouped = false;
-  for (const Work& work : works) grouped = grouped || is_grouped(work);
+  for (const Work& work : works) grouped = grouped || has_groups(work);
   const std::size_t unit = precision == Precision::fp32 ? 0 : precision == Precision::tf32 ? 1 : 2;
-  return (grouped ? 6U : 0U) + 2 * unit + (images > few_images ? 1U : 0U);
+  return 2 * ((grouped ? network_kind_count / 2 : 0U) + unit) + (images > few_images ? 1U : 0U);
 }
 
 std::string_view comm_kind_name(CommKind kind) { return comm_names.at(static_cast<std::size_t>(kind)); }

@@ -27,16 +27,18 @@ std::size_t residual_kind(const std::vector<Work>& works, double images, Precisi
 inline constexpr std::size_t network_kind_count = residual_kind_count / 2;
 constexpr std::size_t network_kind(std::size_t residual_kind) { return residual_kind / 2; }
 std::string_view network_kind_name(std::size_t network_kind);
+constexpr bool is_grouped(std::size_t network_kind) { return network_kind >= network_kind_count / 2; }
 
 /// What no published figure tells of a step on one device. Each has a spread of log(time) of its own, fitted to
 /// sources of figures that were left out of the fit in turn (topologies/catalog/software/unknowns.yaml). What
 /// a device without any figure adds is left_out_device_spread().
 enum class Unknown : std::uint8_t {
   machine,   ///< the machine itself: nobody's figures of it were fitted, as of no user's
-  networks,  ///< networks of this kind on this device, of which other kinds were fitted
+  networks,  ///< networks of this kind on this device or with this framework, of which other kinds were fitted
   software,  ///< kernels of the framework's way of execution (software_evidence.h)
+  hosts,     ///< log(time to issue an operation): how fast the host issues, of which nobody says anything
 };
-inline constexpr std::array<std::string_view, 3> unknown_names{"machine", "networks", "software"};
+inline constexpr std::array<std::string_view, 4> unknown_names{"machine", "networks", "software", "hosts"};
 /// @throws InputError if the file is wrong
 double unknown_spread(Unknown unknown);
 
@@ -44,9 +46,12 @@ double unknown_spread(Unknown unknown);
 bool device_is_seen(const DeviceType& device);
 
 /// unknown_spread(networks) where the device's efficiencies were fitted to published figures, but to none of
-/// networks of this kind (topologies/catalog/software/networks.csv); 0 elsewhere. A device of one's own with
-/// the efficiencies of one of the catalogue has its figures. @throws InputError if a file is wrong
-double unseen_networks_spread(const DeviceType& device, std::size_t network_kind);
+/// networks of this kind, or the framework's factors of GPUs to none of such convolutions in any precision
+/// (topologies/catalog/software/networks.csv); 0 elsewhere, and for a framework's part where nothing of its way
+/// of execution was fitted (software_spread). A device of one's own with the efficiencies of one of the
+/// catalogue has its figures. @throws InputError if a file is wrong
+double unseen_networks_spread(const DeviceType& device, std::size_t network_kind, Framework framework,
+                              ExecutionMode execution);
 
 /// Standard deviation of log(time) that is left open by a device's own parameters: its evidence, or that of
 /// a device that was left out of the fit where none of its networks was fitted. @throws InputError: a wrong file
@@ -74,10 +79,6 @@ double devices_spread();
 /// parameters leave open: of figures that were fitted (topologies/catalog/software/residuals.yaml), and what
 /// a machine adds of which none was. @throws InputError if a file is wrong.
 double residual_spread(std::size_t kind);
-
-/// Standard deviation of log(time to issue an operation) between hosts, of the machines of published rows
-/// (the same file).
-double host_spread();
 
 /// Standard deviation of log(step time) that a host of which nothing is known leaves: half of what lies
 /// between hosts that are slower and quicker than the typical one by the ends of their 80 % interval, so that

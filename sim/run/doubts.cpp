@@ -31,11 +31,18 @@ std::size_t step_kind(const PreparedRun& run, double of_device) {
   return residual_kind(works, of_device, run.graph->options.precision);
 }
 
+/// That nothing was fitted to networks like the run's on this kind of device, or with its framework
+/// (unseen_networks_spread). @param kind step_kind()
+double spread_of_networks(const PreparedRun& run, const DeviceType& type, std::size_t kind) {
+  const TrainingOptions& options = run.graph->options;
+  return unseen_networks_spread(type, network_kind(kind), options.framework, options.execution);
+}
+
 /// Standard deviation of log(time) that a kind of device's own parameters leave.
 /// @param kind step_kind()
 double parameter_spread(const PreparedRun& run, const DeviceType& type, std::size_t kind) {
   return std::hypot(device_spread(type),
-                    std::max(unseen_spread(run, type), unseen_networks_spread(type, network_kind(kind))));
+                    std::max(unseen_spread(run, type), spread_of_networks(run, type, kind)));
 }
 
 /// The spread that typical factors of the framework leave (software_spread), on GPUs to which figures were
@@ -122,8 +129,9 @@ Source source_of_kernels(const PreparedRun& run, double spread) {
           ? fmt::format("calibrated to {} rows of {}", type.evidence_rows, type.name)
           : fmt::format("fitted to {} published rows of {}", type.evidence_rows, type.name);
   const bool unseen = unseen_spread(run, type) > 0, typical = spread_of_software(run) > 0;
-  const bool other_networks = unseen_networks_spread(type, network_kind(kind)) > 0;
-  if (other_networks) text += fmt::format("; none of networks like this one in this precision");
+  const bool other_networks = spread_of_networks(run, type, kind) > 0;
+  if (other_networks)
+    text += fmt::format("; none of networks like this one in this precision, or with this framework");
   if (unseen)
     text += fmt::format("; none in {} of {}", to_string(options.precision), to_string(options.framework));
   if (typical)
@@ -150,7 +158,7 @@ void add_computing(const PreparedRun& run, std::vector<Doubt>& doubts) {
         {Doubt::Moves::issuing,
          fmt::format("cluster.servers.{}.host.issue_factor", step_of_path(first_untold_host(run).server)),
          "1",
-         Source{Grade::unstated, host_spread(),
+         Source{Grade::unstated, unknown_spread(Unknown::hosts),
                 "nobody says how fast its host issues operations: as the typical host"}});
 }
 

@@ -39,6 +39,7 @@ class Axis {
   const std::vector<Tick>& ticks() const { return ticks_; }
   std::string title() const;  ///< with its unit: "step time (ms)"
   bool log() const { return log_; }
+  double high() const { return high_; }  ///< the value at its end, which is round
 
  private:
   double position(double value) const;

@@ -94,6 +94,7 @@ std::string device_charts(const ReportContext& context, const std::string& model
   throughput.x = x;
   throughput.y = {"images/s", plain, log, true};
   throughput.labels = false;
+  throughput.named = efficiency.named = points_are_named(context);
   throughput.width = 390;
   throughput.ideal = {{devices.low, per_device * devices.low}, {devices.high, per_device * devices.high}};
   throughput.ideal_label = "ideal";
@@ -136,6 +137,7 @@ std::string number_chart(const ReportContext& context, std::size_t coordinate, c
   chart.x = {context.labels.path_of(coordinate), plain, along.spread(8), false, ticks_of(values)};
   chart.y = {"images/s", plain, speed.spread(30), true};
   chart.width = 560;
+  chart.named = points_are_named(context);
   std::string out;
   if (context.labels.models().size() > 1) out += fmt::format("<h3>{}</h3>\n", escaped(model));
   return out + html_figure(draw(chart), caption(others));

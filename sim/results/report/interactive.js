@@ -3,7 +3,7 @@
 // of parallel coordinates, zoom into time lines. A page reads the same without it. It loads nothing and stores nothing.
 "use strict";
 (() => {
-  const rowsAPage = 25, sortableFrom = 4, filterableFrom = 12;
+  const rowsAPage = 25, cellsOnPaper = 5000, sortableFrom = 4, filterableFrom = 12;
 
   // ---- elements
 
@@ -29,9 +29,9 @@
 
   /** As printf does it: a value exactly between two others goes to the even one. */
   function fixed(value, digits) {
-    const scaled = Math.abs(value) * 10 ** digits, floor = Math.floor(scaled);
-    if (scaled - floor === 0.5 && floor % 2 === 0) return (Math.sign(value) * floor / 10 ** digits).toFixed(digits);
-    return value.toFixed(digits);
+    const below = Math.floor(Math.abs(value) * 10 ** digits);
+    const between = Math.abs(value) * 2 ** (digits + 1) % 2 === 1;  // exact, as such values are odd multiples of a power of two
+    return between && below % 2 === 0 ? (Math.sign(value) * below / 10 ** digits).toFixed(digits) : value.toFixed(digits);
   }
 
   function withPrefix(value, base, suffixes) {
@@ -67,16 +67,22 @@
   };
 
   const units = {
-    ns: 1e-9, us: 1e-6, "µs": 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600, d: 86400, "%": 0.01, k: 1e3, m: 1e6, g: 1e9,
+    ns: 1e-9, us: 1e-6, "µs": 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600, d: 86400, "%": 0.01, k: 1e3,
     b: 1, kib: 2 ** 10, mib: 2 ** 20, gib: 2 ** 30, tib: 2 ** 40, kb: 1e3, mb: 1e6, gb: 1e9, tb: 1e12,
-    kbps: 125, mbps: 125e3, gbps: 125e6, tbps: 125e9,
   };
+  const rates = {"": 1, k: 1e3, m: 1e6, g: 1e9, t: 1e12};
+
+  /** Of bits and bytes in a second, the capital B is a byte; NaN if there is no such unit. */
+  function unitOf(word) {
+    const [, prefix, size] = /^([kmgt]?)(b|bit)(?:ps|\/s)$/i.exec(word) ?? [];
+    return size ? rates[prefix.toLowerCase()] / (size === "B" ? 1 : 8) : units[word.toLowerCase()] ?? NaN;
+  }
 
   /** "16GiB" or "12 ms" in the unit of the column's numbers; NaN if it is no number. */
   function quantity(text) {
-    const parts = /^([+-]?[0-9.]+(?:e[+-]?[0-9]+)?)\s*([a-zµ%]*)$/i.exec(text.trim());
+    const parts = /^([+-]?[0-9.]+(?:e[+-]?[0-9]+)?)\s*([a-zµ%/]*)$/i.exec(text.trim());
     if (!parts) return NaN;
-    return Number(parts[1]) * (parts[2] ? units[parts[2].toLowerCase()] ?? NaN : 1);
+    return Number(parts[1]) * (parts[2] ? unitOf(parts[2]) : 1);
   }
 
   // ---- filters: words, all of which must be met: "ring", "-ring", "step<20ms", "devices=8"
@@ -86,20 +92,21 @@
   /** Of columns ({title, text(row), number(row)}): {test(row), wrong}. */
   function filterOf(text, columns) {
     const tests = [], wrong = [];
-    const terms = text.match(/"[^"]*"|[^\s"]+/g) ?? [];
+    const terms = text.match(/(?:"[^"]*"|[^\s"])+/g) ?? [];
     for (const term of terms) {
-      const comparison = /^([^<>=]+)(<=|>=|<|>|=)(.+)$/.exec(term);
+      const comparison = /^([^<>="]+)(<=|>=|<|>|=)(.+)$/.exec(term);
       if (!comparison) {
         const without = term.startsWith("-") && term.length > 1;
         const word = (without ? term.slice(1) : term).replace(/"/g, "").toLowerCase();
         tests.push((row) => columns.some((column) => column.text(row).toLowerCase().includes(word)) !== without);
         continue;
       }
-      const [, name, sign, value] = comparison;
-      const column = columns.find((one) => compact(one.title) === compact(name)) ??
-                     columns.find((one) => compact(one.title).startsWith(compact(name)));
+      const [, name, sign] = comparison, value = comparison[3].replace(/"/g, "");
+      const called = (one) => compact(one.title) === compact(name), begun = columns.filter((one) => compact(one.title).startsWith(compact(name)));
+      const column = columns.find(called) ?? (begun.length === 1 ? begun[0] : undefined);
       if (!column) {
-        wrong.push(`no column is called '${name}': ${columns.map((one) => compact(one.title)).join(", ")}`);
+        const among = begun.length > 1 ? begun : columns;
+        wrong.push(`${begun.length > 1 ? "more than one" : "no"} column is called '${name}': ${among.map((one) => compact(one.title)).join(", ")}`);
         continue;
       }
       const number = quantity(value);
@@ -117,14 +124,15 @@
     return {test: (row) => tests.every((one) => one(row)), wrong: wrong.join("; ")};
   }
 
+  const inWords = new Intl.Collator("en", {numeric: true}).compare;
+
   /** Rows in the order of a column; rows without a value come last in both directions. */
   function sorted(rows, column, descending) {
-    const numeric = rows.every((row) => !Number.isNaN(column.number(row)) || column.text(row) === "-");
-    const key = numeric ? (row) => column.number(row) : (row) => column.text(row);
-    const missing = (value) => value === undefined || Number.isNaN(value) || value === "-";
-    const order = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
-    return rows.map((row) => [key(row), row]).sort(([a], [b]) => {
-      if (missing(a) || missing(b)) return missing(a) - missing(b);
+    const unsaid = (row) => Number.isNaN(column.number(row)) && (column.numeric || ["", "-"].includes(column.text(row)));
+    const numeric = rows.every((row) => unsaid(row) || !Number.isNaN(column.number(row)));
+    const order = numeric ? (a, b) => a - b : inWords;
+    return rows.map((row) => [unsaid(row) ? undefined : numeric ? column.number(row) : column.text(row), row]).sort(([a], [b]) => {
+      if (a === undefined || b === undefined) return (a === undefined) - (b === undefined);
       return descending ? order(b, a) : order(a, b);
     }).map(([, row]) => row);
   }
@@ -150,6 +158,12 @@
     return [field, wrong];
   }
 
+  /** The number of a cell, which may have words behind it in a column of numbers: "987 s ± 14 %", ">= 89.6 ms", the second of "2 s -> 1 s". */
+  function numberIn(text, among) {
+    const last = text.replace(/^.* -> /, "").replace(/^(±|[<>]=? )/, "").replace(/,(?=\d{3})/g, "");
+    return quantity(among ? /^[+-]?[0-9.]+(?:e[+-]?\d+)?(?: (?:[mnu]?s|min|h|d|%|[KMGTP]?i?B)(?= |$))?/.exec(last)?.[0] ?? "" : last);
+  }
+
   /** Any other table of the page: sorts and filters the rows that are there. */
   function enhance(table) {
     const body = table.tBodies[0], headings = [...table.tHead?.rows[0]?.cells ?? []];
@@ -158,17 +172,17 @@
     const columns = headings.map((heading, i) => ({
       title: heading.textContent,
       text: (row) => row.cells[i].textContent,
-      number: (row) => { const text = row.cells[i].textContent.replace(/,(?=\d{3})/g, "").replace(/ USD.*| images.*/, "");
-                         return quantity(text.replace(/^±/, "")); },
+      numeric: heading.classList.contains("n"),
+      number: (row) => numberIn(row.cells[i].textContent, heading.classList.contains("n")),
     }));
     headings.forEach((heading, i) => sortHeading(heading, (descending) => body.append(...sorted(rows, columns[i], descending))));
     if (rows.length < filterableFrom) return;
     const [field, wrong] = filterField((text) => {
       const filter = filterOf(text, columns);
-      if (!filter.wrong) for (const row of rows) row.hidden = !filter.test(row);
+      for (const row of rows) row.hidden = !filter.test(row);
       return filter.wrong;
     });
-    table.parentNode.before(make("div", {class: "tools"}, field, wrong));
+    (table.closest(".charts") ?? table.parentNode).before(make("div", {class: "tools"}, field, wrong));
   }
 
   // ---- the runs
@@ -199,7 +213,7 @@
 
   /** A heading of the page with what scripts put below it, in front of an element. */
   function section(before, title, words) {
-    const into = make("section", {}, make("h2", {}, title), make("p", {class: "small"}, words));
+    const into = make("section", {class: "worked"}, make("h2", {}, title), make("p", {class: "small"}, words));
     before.before(into);
     return into;
   }
@@ -207,7 +221,7 @@
   function runsTable(runs, box, listeners) {
     const shown = runs.columns.map((column) => column.shown !== false);
     const state = {rows: runs.all, page: 0, sort: null, descending: false, filter: {test: () => true, wrong: ""}, ranges: () => true, marked: null};
-    const table = make("table"), counted = make("span", {role: "status"});
+    const table = make("table"), counted = make("span", {role: "status"}), paper = make("p", {class: "small paper"});
     const back = make("button", {type: "button", click: () => turn(-1)}, "previous");
     const on = make("button", {type: "button", click: () => turn(1)}, "next");
 
@@ -224,7 +238,7 @@
       for (const listener of listeners) listener(state.rows);
     }
 
-    function draw() {
+    function draw(onPaper = false) {
       const columns = runs.columns.filter((_, i) => shown[i]);
       const style = (column) => (column.form === "text" ? undefined : "n");
       const headings = columns.map((column) => {
@@ -237,33 +251,34 @@
         if (state.sort === column) heading.setAttribute("aria-sort", state.descending ? "descending" : "ascending");
         return heading;
       });
-      const first = state.page * rowsAPage, some = state.rows.slice(first, first + rowsAPage);
+      const first = onPaper ? 0 : state.page * rowsAPage;
+      const some = state.rows.slice(first, first + (onPaper ? Math.floor(cellsOnPaper / columns.length) : rowsAPage));
       const rows = some.map((run) => make("tr", {class: runs.over.has(run) ? "over" : runs.best.has(run) ? "best" : undefined,
                                                  "aria-current": run === state.marked ? "true" : undefined},
                                           ...columns.map((column) => make("td", {class: style(column)}, column.text(run)))));
       const focused = [...table.querySelectorAll("button")].indexOf(document.activeElement);
       table.replaceChildren(make("thead", {}, make("tr", {}, ...headings)), make("tbody", {}, ...rows));
       if (focused >= 0) table.querySelectorAll("button")[focused]?.focus();
-      counted.textContent = state.rows.length === 0 ? "no run"
-          : `${first + 1} to ${first + some.length} of ${state.rows.length} runs` +
-            (state.rows.length < runs.all.length ? `, of ${runs.all.length} in all` : "");
+      counted.textContent = paper.textContent =
+          (state.rows.length === 0 ? "no run" : `${first + 1} to ${first + some.length} of ${state.rows.length} runs`) +
+          (state.rows.length < runs.all.length ? `, of ${runs.all.length} in all` : "");
       back.disabled = state.page === 0;
       on.disabled = first + rowsAPage >= state.rows.length;
     }
 
     const [field, wrong] = filterField((text) => {
-      const filter = filterOf(text, runs.columns);
-      if (filter.wrong) return filter.wrong;
-      state.filter = filter;
+      state.filter = filterOf(text, runs.columns);
       select();
-      return "";
+      return state.filter.wrong;
     });
     const boxes = runs.columns.map((column, i) => make("label", {}, make("input", {type: "checkbox", checked: shown[i], change: (event) => {
       shown[i] = event.target.checked;
       draw();
     }}), " " + column.title));
     box.before(make("div", {class: "tools"}, field, make("details", {class: "choose"}, make("summary", {}, "columns"), ...boxes), counted, back, on, wrong));
-    box.replaceChildren(table);
+    box.replaceChildren(table, paper);
+    window.addEventListener("beforeprint", () => draw(true));
+    window.addEventListener("afterprint", () => draw());
     for (const note of document.querySelectorAll(".part")) note.remove();
     draw();
     return {
@@ -271,11 +286,12 @@
         state.ranges = test;
         select();
       },
-      mark(run) {
+      mark(run, show = false) {
         state.marked = run;
         const at = state.rows.indexOf(run);
         if (at >= 0) state.page = Math.floor(at / rowsAPage);
         draw();
+        if (show) table.querySelector("[aria-current]")?.scrollIntoView({block: "center"});
       },
     };
   }
@@ -307,7 +323,7 @@
       const words = [...new Set(runs.all.map((run) => column.text(run)))];
       const places = new Map(words.map((word, i) => [word, words.length > 1 ? i / (words.length - 1) : 0.5]));
       const every = Math.ceil(words.length / 12);
-      return {at: (run) => places.get(column.text(run)), ticks: words.map((word, i) => [places.get(word), word]).filter((_, i) => i % every === 0)};
+      return {at: (run) => places.get(column.text(run)), words: words.length, ticks: words.map((word, i) => [places.get(word), word]).filter((_, i) => i % every === 0)};
     }
     let low = Infinity, high = -Infinity;
     for (const run of runs.all) {
@@ -320,8 +336,9 @@
     const log = low > 0 && high / low > 30;
     const on = log ? Math.log : (value) => value;
     const place = (value) => (on(value) - on(low)) / (on(high) - on(low));
-    const values = new Set(runs.all.map((run) => column.number(run)));
-    const ticks = values.size <= 8 ? [...values].filter((value) => !Number.isNaN(value)).sort((a, b) => a - b)
+    const values = [...new Set(runs.all.map((run) => column.number(run)))].filter((value) => !Number.isNaN(value)).sort((a, b) => a - b);
+    const every = Math.ceil(values.length / 8);  // of swept values, whose words are known
+    const ticks = values.length <= 8 || column.form === "text" ? values.filter((_, i) => i % every === 0)
         : log ? Array.from({length: 5}, (_, i) => low * (high / low) ** (i / 4)) : roundTicks(low, high);
     return {at: (run) => (Number.isNaN(column.number(run)) ? undefined : place(column.number(run))),
             ticks: ticks.map((value) => [place(value), wordOf(column, value)]), ends: [low, high].map((value) => wordOf(column, value))};
@@ -339,7 +356,7 @@
   function wordOf(column, value) {
     if (column.form === "count") return plain(value).replace(/\.0+$/, "");
     if (column.word) return column.word(value);
-    return Math.abs(value) >= 1e4 ? value.toExponential(1).replace("e+", "e") : plain(value);
+    return column.texts[column.sizes.indexOf(value)];
   }
 
   const isShort = (text, longest) => (text.length > longest ? text.slice(0, longest - 1) + "…" : text);
@@ -410,7 +427,7 @@
     });
     plot.element.addEventListener("click", (event) => {
       const point = nearest(event);
-      if (point) table.mark(point.run);
+      if (point) table.mark(point.run, true);
     });
     const titles = runs.columns.map((column) => column.title);
     const choose = (axis) => (chosen) => {
@@ -428,7 +445,7 @@
   /** What the colours mean: each word, or the two ends of a range. */
   function drawKey(context, shade, column, left, width) {
     const words = shade.ends ? shade.ends.map((word, i) => [i, word]) : shade.ticks;
-    let x = left;
+    let x = Math.max(left, 12 + context.measureText(`${column.title}:`).width);
     context.fillText(`${column.title}:`, 4, 12);
     for (const [at, word] of words) {
       const text = isShort(word, 30);
@@ -450,7 +467,7 @@
 
   /** The page's colours for up to eight words, else from the first colour to the second. */
   function tint(scale, column, at) {
-    if (!column.numeric && scale.ticks.length <= 8) return colour(`--c${scale.ticks.findIndex(([place]) => place === at) % 8}`);
+    if (scale.words <= 8) return colour(`--c${scale.ticks.findIndex(([place]) => place === at)}`);
     return `color-mix(in srgb, ${colour("--c1")} ${Math.round(100 * at)}%, ${colour("--c0")})`;
   }
 
@@ -461,7 +478,8 @@
     const ranges = columns.map(() => null);
     let rows = runs.all, drag = null;
     const top = 34, foot = 20, height = 320;
-    const xOf = (i, width) => 60 + i * (width - 120) / Math.max(1, columns.length - 1);
+    const fitting = (width) => columns.slice(0, Math.max(2, Math.floor((width - 120) / 80) + 1));
+    const xOf = (i, width) => 60 + i * (width - 120) / Math.max(1, fitting(width).length - 1);
     const inside = (run) => ranges.every((range, i) => {
       if (!range) return true;
       const at = scales[i].at(run);
@@ -477,7 +495,7 @@
         for (const run of some) {
           context.beginPath();
           let drawn = false;
-          columns.forEach((_, i) => {
+          fitting(width).forEach((_, i) => {
             const at = scales[i].at(run);
             if (at === undefined) return;
             if (drawn) context.lineTo(xOf(i, width), yOf(at));
@@ -490,7 +508,7 @@
       context.globalAlpha = 1;
       context.lineWidth = 1;
       context.textAlign = "center";
-      columns.forEach((column, i) => {
+      fitting(width).forEach((column, i) => {
         const x = xOf(i, width);
         context.strokeStyle = colour("--axis");
         line(context, x, top, x, height - foot);
@@ -516,7 +534,7 @@
     };
     plot.element.addEventListener("pointerdown", (event) => {
       const [x, at] = placeOf(event), width = plot.element.clientWidth;
-      const axis = columns.findIndex((_, i) => Math.abs(xOf(i, width) - x) < 20);
+      const axis = fitting(width).findIndex((_, i) => Math.abs(xOf(i, width) - x) < 20);
       if (axis < 0) return;
       drag = {axis, from: at};
       plot.element.setPointerCapture(event.pointerId);
@@ -529,7 +547,8 @@
       ranges[drag.axis] = [Math.min(at, drag.from), Math.max(at, drag.from)];
       plot.redraw();
     });
-    plot.element.addEventListener("pointerup", () => {
+    plot.element.style.touchAction = "none";
+    for (const end of ["pointerup", "pointercancel"]) plot.element.addEventListener(end, () => {
       if (!drag) return;
       const range = ranges[drag.axis];
       if (range && range[1] - range[0] < 0.01) ranges[drag.axis] = null;
@@ -548,9 +567,10 @@
   }
 
   /** A slider for each number or word that was swept, and the figures of the run at that point. */
-  function sliders(runs, into, table) {
+  function sliders(runs, before, table) {
     const swept = runs.columns.filter((column) => column.swept);
     if (swept.length === 0) return;
+    const into = section(before, "One point of the sweep", "The figures of the run at the chosen values.");
     const values = swept.map((column) => {
       const words = [...new Set(runs.all.map((run) => column.text(run)))];
       if (column.numeric) {
@@ -560,15 +580,20 @@
       return words;
     });
     const key = (words) => words.join("\n");
-    const at = new Map(runs.all.map((run) => [key(swept.map((column) => column.text(run))), run]));
+    const at = new Map();
+    for (const run of runs.all) {
+      const place = key(swept.map((column) => column.text(run)));
+      if (!at.has(place)) at.set(place, []);
+      at.get(place).push(run);
+    }
     const start = runs.all.find((run) => runs.best.has(run)) ?? 0;
     const chosen = swept.map((column, i) => values[i].indexOf(column.text(start)));
     const figures = runs.columns.filter((column) => column.form !== "text" && column.shown !== false && column.title !== "run");
     const told = make("p", {role: "status"});
     const read = () => {
-      const run = at.get(key(chosen.map((value, i) => values[i][value])));
+      const here = at.get(key(chosen.map((value, i) => values[i][value]))) ?? [], run = here[0];
       told.textContent = run === undefined ? "This point was not simulated, or it failed."
-          : `Run ${runs.columns[0].text(run)}: ` + figures.map((column) => `${column.title} ${column.text(run)}`).join(", ") + ".";
+          : `Run ${runs.columns[0].text(run)}${here.length > 1 ? `, the first of ${here.length} runs here` : ""}: ` + figures.map((column) => `${column.title} ${column.text(run)}`).join(", ") + ".";
       return run;
     };
     const bars = swept.map((column, i) => {
@@ -694,7 +719,7 @@
     const table = runsTable(runs, box, listeners);
     if (runs.all.length > 1) {
       const after = document.getElementById("runs-end");
-      sliders(runs, section(after, "One point of the sweep", "The figures of the run at the chosen values."), table);
+      sliders(runs, after, table);
       listeners.push(scatter(runs, section(after, "Any two figures", "What the filter of the table leaves; the axes can be chosen."), table));
       listeners.push(parallel(runs, section(after, "Parallel coordinates", "A line a run, an axis a figure."), table));
     }

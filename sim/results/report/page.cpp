@@ -18,7 +18,8 @@ std::string html_page(std::string_view title, std::string_view body) {
       "charset=\"utf-8\"/>\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
       "script-src 'sha256-{}'\"/>\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>{} - convoy</title>\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>{} - "
+      "convoy</title>\n"
       "<style>{}</style>\n</head>\n<body><main>\n{}</main>\n<script>{}</script>\n</body>\n</html>\n",
       sha256_base64(script), escaped(title), report_style(), body, script);
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "sim/base/quantity.h"
@@ -33,8 +34,7 @@ const Figure figures[] = {
     {"devices", CellForm::count, true, [](const RunResult& r) -> std::optional<double> { return r.devices; }},
     {"images a step", CellForm::number, false,
      [](const RunResult& r) -> std::optional<double> { return r.global_batch; }},
-    {"step", CellForm::time, true,
-     [](const RunResult& r) -> std::optional<double> { return r.step_time_s; }},
+    {"step", CellForm::time, true, [](const RunResult& r) -> std::optional<double> { return r.step_time_s; }},
     {"step, lowest", CellForm::time, false,
      [](const RunResult& r) {
        return r.interval ? std::optional(r.interval->step_time_s[0]) : std::nullopt;
@@ -79,27 +79,58 @@ RunColumn column_of(const ReportContext& context, const Figure& figure) {
   return column;
 }
 
-RunColumn words(const ReportContext& context, const char* title,
-                std::string (*text)(const RunResult& run)) {
+RunColumn words(const ReportContext& context, const char* title, std::string (*text)(const RunResult& run)) {
   RunColumn column{title};
   for (const RunResult& run : context.results.runs) column.texts.push_back(text(run));
   return column;
 }
 
-/// Coordinates that have a column of their own; model, cluster and strategy are columns anyway.
+/// Whether the runs that have the same text have the same value of a coordinate, so that the text says it.
+bool says(const ReportContext& context, std::size_t coordinate, auto text) {
+  std::map<std::string, std::string> values;
+  for (std::size_t r = 0; r < context.results.runs.size(); ++r) {
+    const std::string value = context.labels.value_text(r, coordinate);
+    if (const auto [known, fresh] = values.emplace(text(context.run(r)), value);
+        !fresh && known->second != value)
+      return false;
+  }
+  return true;
+}
+
+bool says_devices(const ReportContext& context, std::size_t coordinate) {
+  const std::vector<std::size_t> runs = all_runs(context);
+  return std::all_of(runs.begin(), runs.end(), [&](std::size_t r) {
+    return context.labels.value_text(r, coordinate) == std::to_string(context.run(r).devices);
+  });
+}
+
+/// Coordinates that have a column of their own: those that no column says which is there anyway.
 std::vector<std::size_t> table_coordinates(const ReportContext& context) {
   std::vector<std::size_t> columns;
   for (const std::size_t c : context.labels.varying()) {
     const std::string& path = context.labels.path_of(c);
-    const auto says_devices = [&](std::size_t r) {
-      return context.labels.value_text(r, c) == std::to_string(context.run(r).devices);
-    };
-    const std::vector<std::size_t> runs = all_runs(context);
-    if (path != "model" && path != "cluster" && path != "strategy" &&
-        !std::all_of(runs.begin(), runs.end(), says_devices))
-      columns.push_back(c);
+    const bool said = says_devices(context, c) ||
+                      (path == "model" && says(context, c, [](const RunResult& r) { return r.model; })) ||
+                      (path == "cluster" && says(context, c, [](const RunResult& r) { return r.cluster; })) ||
+                      (path == "strategy" && says(context, c, [](const RunResult& r) { return r.strategy; }));
+    if (!said) columns.push_back(c);
   }
   return columns;
+}
+
+/// A coordinate's values, in full where they differ only behind what is left of long ones.
+RunColumn column_of_coordinate(const ReportContext& context, std::size_t coordinate) {
+  RunColumn column{context.labels.name_of(coordinate), CellForm::text, true, true};
+  std::set<std::string> in_full, cut;
+  for (std::size_t r = 0; r < context.results.runs.size(); ++r) {
+    column.texts.push_back(context.labels.value_text(r, coordinate));
+    column.numbers.push_back(context.labels.value_of(r, coordinate));
+    in_full.insert(column.texts.back());
+    cut.insert(shortened(column.texts.back()));
+  }
+  if (cut.size() == in_full.size())
+    for (std::string& text : column.texts) text = shortened(std::move(text));
+  return column;
 }
 
 const char* name_of(CellForm form) {
@@ -156,27 +187,46 @@ std::vector<std::size_t> best_runs(const ReportContext& context) {
 
 std::vector<RunColumn> run_columns(const ReportContext& context) {
   std::vector<RunColumn> columns{{"run", CellForm::count}};
-  for (const RunResult& run : context.results.runs)
-    columns.back().numbers.push_back(parse_number(run.id));
-  if (context.labels.models().size() > 1)
-    columns.push_back(words(context, "model", [](const RunResult& r) { return r.model; }));
-  if (context.labels.sweeps("cluster"))
-    columns.push_back(words(context, "cluster", [](const RunResult& r) { return r.cluster; }));
-  columns.push_back(words(context, "strategy", [](const RunResult& r) { return r.strategy; }));
-  for (const std::size_t c : table_coordinates(context)) {
-    RunColumn column{context.labels.name_of(c), CellForm::text, true, true};
-    for (std::size_t r = 0; r < context.results.runs.size(); ++r) {
-      column.texts.push_back(shortened(context.labels.value_text(r, c)));
-      column.numbers.push_back(context.labels.value_of(r, c));
-    }
-    columns.push_back(std::move(column));
+  for (const RunResult& run : context.results.runs) columns.back().numbers.push_back(parse_number(run.id));
+  const std::vector<std::size_t> coordinates = table_coordinates(context);
+  const auto add = [&](const char* title, std::string (*text)(const RunResult& run)) {
+    columns.push_back(words(context, title, text));
+    columns.back().swept = context.labels.sweeps(title) &&
+                           std::none_of(coordinates.begin(), coordinates.end(),
+                                        [&](std::size_t c) { return context.labels.path_of(c) == title; });
+  };
+  if (context.labels.models().size() > 1) add("model", [](const RunResult& r) { return r.model; });
+  if (context.labels.sweeps("cluster")) add("cluster", [](const RunResult& r) { return r.cluster; });
+  add("strategy", [](const RunResult& r) { return r.strategy; });
+  const std::size_t first = columns.size();
+  for (const std::size_t c : coordinates) columns.push_back(column_of_coordinate(context, c));
+  const std::vector<std::size_t>& varying = context.labels.varying();
+  const bool devices_swept =
+      std::any_of(varying.begin(), varying.end(), [&](std::size_t c) { return says_devices(context, c); });
+  for (const Figure& figure : figures) {
+    columns.push_back(column_of(context, figure));
+    columns.back().swept = devices_swept && columns.back().title == "devices";
   }
-  for (const Figure& figure : figures) columns.push_back(column_of(context, figure));
   if (!context.scaling.empty())
-    columns.push_back({"scaling", CellForm::share, true, false, false, false, {},
+    columns.push_back({"scaling",
+                       CellForm::share,
+                       true,
+                       false,
+                       false,
+                       false,
+                       {},
                        {context.scaling.begin(), context.scaling.end()}});
   for (const Figure& figure : last_figures) columns.push_back(column_of(context, figure));
-  columns.push_back(words(context, "bottleneck", [](const RunResult& r) { return bottleneck_text(r.bottleneck); }));
+  columns.push_back(
+      words(context, "bottleneck", [](const RunResult& r) { return bottleneck_text(r.bottleneck); }));
+  // A filter names a column by its title: where two have the same, a coordinate has its path.
+  std::map<std::string, std::size_t> titles;
+  for (const RunColumn& column : columns) ++titles[column.title];
+  for (std::size_t i = 0; i < coordinates.size(); ++i)
+    if (RunColumn& column = columns[first + i]; titles[column.title] > 1) {
+      const std::string path = context.labels.path_of(coordinates[i]);
+      column.title = path == column.title ? path + " as given" : path;
+    }
   std::erase_if(columns, [](const RunColumn& column) {
     return column.texts.empty() && std::none_of(column.numbers.begin(), column.numbers.end(),
                                                 [](const auto& number) { return number.has_value(); });

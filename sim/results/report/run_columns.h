@@ -16,11 +16,11 @@ enum class CellForm { text, count, number, time, duration, bytes, share };
 struct RunColumn {
   std::string title;
   CellForm form = CellForm::text;
-  bool shown = true;   ///< in the table as it stands on the page; scripts can add the others
-  bool swept = false;  ///< a coordinate of the sweep
-  bool dash = false;   ///< zero is written "-"
-  bool limit = false;  ///< a run that does not fit is marked here
-  std::vector<std::string> texts = {};              ///< of words
+  bool shown = true;                    ///< in the table as it stands on the page; scripts can add the others
+  bool swept = false;                   ///< a coordinate of the sweep
+  bool dash = false;                    ///< zero is written "-"
+  bool limit = false;                   ///< a run that does not fit is marked here
+  std::vector<std::string> texts = {};  ///< of words
   std::vector<std::optional<double>> numbers = {};  ///< of numbers, and of words that are quantities
 };
 

@@ -45,6 +45,9 @@ std::string manifest_section(const ReportContext& context);  ///< where the resu
 
 // Functions that several sections use.
 
+/// Whether the points of charts can be elements of their own: of larger results, browsers would have to keep tens of thousands.
+inline bool points_are_named(const ReportContext& context) { return context.results.runs.size() <= 500; }
+
 /// Classes of the style sheet for the classes of memory.
 inline constexpr std::array<const char*, memory_class_count> memory_styles{"c0", "c1", "c4",
                                                                            "c2", "c3", "c7"};

@@ -71,6 +71,7 @@ std::string pareto_chart(const ReportContext& context, const std::string& model,
   chart.series = {std::move(others), std::move(front_points)};
   std::erase_if(chart.series, [](const XySeries& s) { return s.points.empty(); });
   chart.labels = false;
+  chart.named = points_are_named(context);
   std::string out;
   if (context.labels.models().size() > 1) out += fmt::format("<h3>{}</h3>\n", escaped(model));
   const std::string table =

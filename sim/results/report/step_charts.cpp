@@ -65,7 +65,7 @@ std::string memory_chart(const TraceMemory& memory, double end_s) {
   const Axis x({"time", time_unit(end_s)}, 0, end_s, left, step_chart_width - 14),
       y({"memory", byte_unit(most)}, 0, most, bottom, top);
   Svg svg(step_chart_width, bottom + time_axis_height, fmt::format("{} over a step", memory.name),
-          {left, step_chart_width - 14, end_s, time_unit(end_s).size});
+          {left, step_chart_width - 14, x.high(), time_unit(end_s).size});
   double legend = left;
   for (std::size_t c = 0; c < memory_class_count; ++c) {
     svg.rect(legend, 5, 11, 11, fmt::format("bar {}", memory_styles[c]));
@@ -83,7 +83,8 @@ std::string memory_chart(const TraceMemory& memory, double end_s) {
       const double until_s = i + 1 < memory.points.size() ? rounded_s(memory.points[i + 1].time_s) : end_s;
       path += fmt::format("L{} {}H{}", px(x.at(rounded_s(point.time_s))), px(y.at(sum)), px(x.at(until_s)));
     }
-    svg.path(path + fmt::format("V{}Z", px(bottom)), fmt::format("area {} over-time", memory_styles[classes - 1]));
+    svg.path(path + fmt::format("V{}Z", px(bottom)),
+             fmt::format("area {} over-time", memory_styles[classes - 1]));
   }
   draw_time_axis(svg, x, left, bottom, bottom);
   return std::move(svg).finish();
@@ -113,9 +114,8 @@ std::string traffic_chart(const TraceProcess& host, double end_s) {
     means.push_back(mean);
   }
   const Axis rate({"bandwidth in use", {1e9 / 8, "Gbit/s"}}, 0, most_Bps, chart_bottom, chart_top);
-  Svg svg(step_chart_width, chart_bottom + time_axis_height,
-          fmt::format("{} network over a step", host.name),
-          {chart_left, step_chart_width - 14, end_s, time_unit(end_s).size});
+  Svg svg(step_chart_width, chart_bottom + time_axis_height, fmt::format("{} network over a step", host.name),
+          {chart_left, step_chart_width - 14, time.high(), time_unit(end_s).size});
   draw_value_axis(svg, rate);
   double legend = chart_left;
   for (const auto& [name, style, member] : {std::tuple{"sent", "c0", &Exchanged::sent_bytes},

@@ -19,7 +19,7 @@ main { max-width: 1160px; margin: 0 auto; padding: 28px 24px 48px; }
 h1 { font-size: 27px; line-height: 1.2; margin: 0 0 4px; overflow-wrap: anywhere; }
 h2 { font-size: 19px; margin: 40px 0 6px; padding-top: 14px; border-top: 1px solid var(--grid); }
 h3 { font-size: 15px; margin: 22px 0 4px; }
-p { margin: 6px 0 10px; max-width: 860px; }
+p { margin: 6px 0 10px; max-width: 860px; overflow-wrap: anywhere; }
 p.sub, .small, figcaption { color: var(--soft); font-size: 13.5px; }
 figure { margin: 12px 0 18px; }
 .charts { display: flex; flex-wrap: wrap; gap: 8px 20px; align-items: flex-start; }
@@ -44,7 +44,7 @@ code { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: 12.5
 .tick, .note { fill: var(--soft); font-size: 11px; } .title { fill: var(--soft); font-size: 12px; }
 .label, .value { fill: var(--ink); font-size: 12px; } .heading { fill: var(--ink); font-weight: 650; font-size: 13px; }
 .line { fill: none; stroke: var(--c); stroke-width: 1.9; stroke-linejoin: round; } .mark, .bar, .area { fill: var(--c); }
-.mark { stroke: var(--page); stroke-width: 0.8; } .faint { opacity: 0.45; }
+.mark { stroke: var(--page); stroke-width: 0.8; } .mark.many { stroke: none; opacity: 0.5; } .faint { opacity: 0.45; }
 .over-time { vector-effect: non-scaling-stroke; }
 .tools { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center; margin: 8px 0; font-size: 13px; }
 .tools input[type=search] { flex: 0 1 300px; min-width: 0; }
@@ -59,14 +59,15 @@ tr[aria-current] td { background: var(--card); outline: 1px solid var(--c1); }
 .wrong { color: var(--limit); } .choose { position: relative; } .choose label { display: block; }
 .choose[open] { background: var(--card); border-radius: 5px; padding: 4px 8px; }
 .sliders { display: flex; flex-wrap: wrap; gap: 6px 24px; } .slider { display: flex; gap: 8px; align-items: center; flex-wrap: wrap; font-size: 13px; }
-canvas { display: block; width: 100%; touch-action: pan-y; }
+.paper { display: none; } canvas { display: block; width: 100%; touch-action: pan-y; }
 .d1 { stroke-dasharray: 7 3; } .d2 { stroke-dasharray: 2 3; } .d3 { stroke-dasharray: 9 3 2 3; }
 .c0 { --c: var(--c0); } .c1 { --c: var(--c1); } .c2 { --c: var(--c2); } .c3 { --c: var(--c3); } .c4 { --c: var(--c4); }
 .c5 { --c: var(--c5); } .c6 { --c: var(--c6); } .c7 { --c: var(--c7); } .idle { --c: var(--idle); }
 @media screen and (max-width: 720px) { main { padding: 16px 12px 32px; } figure { overflow-x: auto; } svg { max-width: none; } h1 { font-size: 22px; } }
 @page { size: A4; margin: 12mm; }
-@media print { main { max-width: none; padding: 0; } .scroll, figure { overflow: visible; } .tools, canvas, .sliders { display: none; }
+@media print { main { max-width: none; padding: 0; } .scroll, figure { overflow: visible; } .tools, .worked { display: none; } .paper { display: block; }
   table { font-size: 8px; width: 100%; } th, td { padding: 2px 3px; overflow-wrap: anywhere; } td.n, #runs-table td { white-space: normal; }
+  th.n, td.n { overflow-wrap: normal; } td:not(.n), th:not(.n) { min-width: 4.2em; }
   figure, .card, tr, svg { break-inside: avoid; } h2, h3 { break-after: avoid; }
   .card { border: 1px solid var(--grid); } }
 )css";

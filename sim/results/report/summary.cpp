@@ -131,9 +131,10 @@ std::string runs_table(const ReportContext& context) {
     out += html_paragraph(
         fmt::format("The fastest run{} in bold.", context.labels.models().size() > 1 ? " of each model" : ""),
         "small");
-  out += fmt::format("<div id=\"runs-table\" class=\"scroll\" tabindex=\"0\" role=\"region\" "
-                     "aria-label=\"Runs\">{}</div>\n",
-                     html_plain_table(columns, rows));
+  out += fmt::format(
+      "<div id=\"runs-table\" class=\"scroll\" tabindex=\"0\" role=\"region\" "
+      "aria-label=\"Runs\">{}</div>\n",
+      html_plain_table(columns, rows));
   if (runs.size() > 1)
     out += fmt::format("<script type=\"application/json\" id=\"runs-data\">{}</script>\n",
                        columns_json(context, all));

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 
 #include "sim/results/text.h"
@@ -36,6 +37,14 @@ std::string_view entity(char c) {
 
 std::string_view name_of(Anchor anchor) {
   return anchor == Anchor::start ? "start" : anchor == Anchor::middle ? "middle" : "end";
+}
+
+/// The outline of a marker, as path data from its middle on.
+std::string_view outline(std::size_t shape) {
+  constexpr std::array<std::string_view, 4> outlines{"m-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0 -7.2 0z",
+                                                     "m-3.3 -3.3h6.6v6.6h-6.6z", "m0 -4.4l4.2 7.4h-8.4z",
+                                                     "m0 -4.8l4.4 4.8l-4.4 4.8l-4.4 -4.8z"};
+  return outlines[shape % outlines.size()];
 }
 
 }  // namespace
@@ -124,11 +133,15 @@ void Svg::marker(std::size_t shape, double x, double y, std::string_view style, 
     out_ += fmt::format(R"(<circle class="{}" cx="{}" cy="{}" r="3.6")", style, px(x), px(y));
     return close("circle", title);
   }
-  const std::string corners = shape % 4 == 1   ? "m-3.3 -3.3h6.6v6.6h-6.6z"
-                              : shape % 4 == 2 ? "m0 -4.4l4.2 7.4h-8.4z"
-                                               : "m0 -4.8l4.4 4.8l-4.4 4.8l-4.4 -4.8z";
-  out_ += fmt::format(R"(<path class="{}" d="M{} {}{}")", style, px(x), px(y), corners);
+  out_ += fmt::format(R"(<path class="{}" d="M{} {}{}")", style, px(x), px(y), outline(shape));
   close("path", title);
+}
+
+void Svg::markers(std::size_t shape, const std::vector<std::pair<double, double>>& places,
+                  std::string_view style) {
+  std::string d;
+  for (const auto& [x, y] : places) d += fmt::format("M{} {}{}", px(x), px(y), outline(shape));
+  path(d, style);
 }
 
 std::string Svg::finish() && {

@@ -3,6 +3,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace convoy::inline results {
 
@@ -47,6 +49,10 @@ class Svg {
   void path(std::string_view d, std::string_view style);
   /// A circle, square, triangle or diamond, by `shape` modulo 4.
   void marker(std::size_t shape, double x, double y, std::string_view style, std::string_view title = {});
+  /// Markers at many places as one element, without titles.
+  /// @param places x and y of each
+  void markers(std::size_t shape, const std::vector<std::pair<double, double>>& places,
+               std::string_view style);
   std::string finish() &&;
 
  private:

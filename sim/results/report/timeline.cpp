@@ -75,7 +75,7 @@ std::string gantt(const std::vector<Row>& rows, double end_s) {
   const double bottom = legend_height + row_height * static_cast<double>(rows.size());
   const Axis axis({"time", time_unit(end_s)}, 0, end_s, left, step_chart_width - 14);
   Svg svg(step_chart_width, bottom + time_axis_height, "What the streams did in a step",
-          {left, step_chart_width - 14, end_s, time_unit(end_s).size});
+          {left, step_chart_width - 14, axis.high(), time_unit(end_s).size});
   double x = left;
   for (const Kind& kind : kinds) {
     svg.rect(x, 5, 11, 11, fmt::format("bar {}", kind.style));

@@ -116,6 +116,11 @@ class Drawing {
     if (series.line && series.points.size() > 1)
       svg.path(path_of(series.points), fmt::format("line {} {}", colour, dash_class(series.style)));
     if (!series.markers) return;
+    if (!chart_.named) {
+      std::vector<std::pair<double, double>> places;
+      for (const XyPoint& point : series.points) places.emplace_back(x_.at(point.x), y_.at(point.y));
+      return svg.markers(shape(series.style), places, "mark many " + colour);
+    }
     for (const XyPoint& point : series.points)
       svg.marker(shape(series.style), x_.at(point.x), y_.at(point.y), "mark " + colour, point.title);
   }

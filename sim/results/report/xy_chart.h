@@ -10,7 +10,7 @@ namespace convoy::inline results {
 
 struct XyPoint {
   double x, y;
-  std::string title = {};  ///< shown under the pointer
+  std::string title = {};  ///< shown under the pointer, unless the chart has too many
 };
 
 /// Points over x, joined by a line.
@@ -36,6 +36,7 @@ struct XyChart {
   std::vector<XyNote> notes = {};
   double width = 460, height = 300;  ///< of the plot with its axes; labels are added to the width
   bool labels = true;                ///< at the ends of the lines, if there are several series
+  bool named = true;                 ///< each point is an element that shows its title; else a series is one
 };
 
 /// As SVG. Labels at the ends of lines are moved apart, and the chart is made higher if they need it.
