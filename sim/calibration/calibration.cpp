@@ -67,7 +67,7 @@ AccuracyRow accuracy_row(const Measurement& m, const DeviceType& device, const s
                m.whole_network() ? unseen_networks_spread(device, network_kind(kind), m.software, m.execution)
                                  : 0));
   const double of_host = m.whole_network() && !host_factor ? unknown_host_spread(device, seconds_on) : 0;
-  const double of_step = residual_spread(kind);
+  const double of_step = std::hypot(residual_spread(kind), machine_spread(device));
   const double spread = std::hypot(std::hypot(of_evidence, of_host), of_software, of_step);
   row.low = row.predicted * std::exp(-quantile_80 * spread);
   row.high = row.predicted * std::exp(quantile_80 * spread);

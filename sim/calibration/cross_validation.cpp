@@ -7,6 +7,7 @@
 
 #include "sim/calibration/posterior.h"
 #include "sim/costs/residuals.h"
+#include "sim/costs/software_evidence.h"
 
 namespace convoy::inline calibration {
 namespace {
@@ -99,7 +100,10 @@ std::vector<LeftOutRow> cross_validate(const std::vector<Measurement>& measureme
       row.host_slope = on_host.slope;
       row.kind = kinds[members[i]];
       seen.tell(row);
-      row.of_device = fit.device_spread(fit.rows()[members[i]].device);
+      const HierarchyRow& fitted = fit.rows()[members[i]];
+      row.of_device = fit.device_spread(fitted.device);
+      row.of_kernels = unseen_kernels_spread(hierarchy.devices()[fitted.device], row.measurement.precision,
+                                             fitted.software.costs);
     }
     fit.set_x(with_all);
   }

@@ -28,9 +28,10 @@ struct LeftOutRow {
   std::size_t kind = 0;      ///< residual_kind
   // What the fit without the group knows and leaves open:
   bool device_unseen = false;    ///< no network of the device was fitted
-  bool networks_unseen = false;  ///< some were, but none of this kind
+  bool networks_unseen = false;  ///< some were, but none of this kind, or none of this kind with its framework
   bool software_unseen = false;  ///< no kernels of the framework's way of execution were
   double of_device = 0;          ///< standard deviation of log(seconds) that the device's evidence then says
+  double of_kernels = 0;         ///< unseen_kernels_spread
   double host_slope = 0;         ///< of log(without_s) by log(how slow the host is)
 };
 

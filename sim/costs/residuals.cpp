@@ -107,6 +107,9 @@ const FittedNetworks* fitted_networks(const DeviceType& device) {
   return nullptr;
 }
 
+/// By its owner: the fit told how far networks are off that it had not seen.
+bool is_calibrated(const DeviceType& device) { return device.evidence_left_out_error > 0; }
+
 const std::array<double, residual_kind_count>& residual_spreads() {
   static const std::array<double, residual_kind_count> spreads = read_spreads("/residuals.yaml", names);
   return spreads;
@@ -116,8 +119,10 @@ const std::array<double, residual_kind_count>& residual_spreads() {
 
 std::string_view residual_kind_name(std::size_t kind) { return names.at(kind); }
 
-double residual_spread(std::size_t kind) {
-  return std::hypot(residual_spreads().at(kind), unknown_spread(Unknown::machine));
+double residual_spread(std::size_t kind) { return residual_spreads().at(kind); }
+
+double machine_spread(const DeviceType& device) {
+  return is_calibrated(device) ? 0 : unknown_spread(Unknown::machine);
 }
 
 std::string_view network_kind_name(std::size_t network_kind) {
@@ -137,6 +142,16 @@ bool device_is_seen(const DeviceType& device) {
   return !fitted || std::any_of(fitted->begin(), fitted->end(), [](double figures) { return figures > 0; });
 }
 
+std::string unseen_device_text(const DeviceType& device) {
+  if (device.evidence_spread == 0 || device_is_seen(device)) return {};
+  if (device.evidence_rows > 0)
+    return fmt::format("nobody measured a network on {}: its efficiencies are those of {} times of kernels",
+                       device.name, device.evidence_rows);
+  return fmt::format(
+      "nobody measured {}: its efficiencies are those of {}", device.name,
+      device.generation.empty() ? "others like it" : fmt::format("its generation ({})", device.generation));
+}
+
 double unseen_networks_spread(const DeviceType& device, std::size_t network_kind, Framework framework,
                               ExecutionMode execution) {
   if (device.evidence_spread == 0) return 0;
@@ -154,7 +169,7 @@ double device_spread(const DeviceType& device) {
 }
 
 double unknown_host_spread(const DeviceType& device, const std::function<double(const DeviceType&)>& step_s) {
-  if (device.issue_factor <= 0) return 0;
+  if (device.issue_factor <= 0 || is_calibrated(device)) return 0;
   const double factor = std::exp(quantile_80 * unknown_spread(Unknown::hosts));
   DeviceType slower = device, quicker = device;
   slower.issue_factor *= factor;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -45,6 +46,11 @@ double unknown_spread(Unknown unknown);
 /// Whether published figures of whole networks on a device were fitted, or its owner's own.
 bool device_is_seen(const DeviceType& device);
 
+/// Where the efficiencies of a device come from that is not seen: "nobody measured X: its efficiencies are those
+/// of its generation (hopper)", or, where kernels alone were timed, "nobody measured a network on X: ...". Empty
+/// for devices that are seen, and for exact ones.
+std::string unseen_device_text(const DeviceType& device);
+
 /// unknown_spread(networks) where the device's efficiencies were fitted to published figures, but to none of
 /// networks of this kind, or the framework's factors of GPUs to none of such convolutions in any precision
 /// (topologies/catalog/software/networks.csv); 0 elsewhere, and for a framework's part where nothing of its way
@@ -76,13 +82,18 @@ double comm_spread(CommKind kind);
 double devices_spread();
 
 /// Standard deviation of log(predicted / true) of steps of this kind, in addition to what the devices'
-/// parameters leave open: of figures that were fitted (topologies/catalog/software/residuals.yaml), and what
-/// a machine adds of which none was. @throws InputError if a file is wrong.
+/// parameters leave open: of figures that were fitted (topologies/catalog/software/residuals.yaml). @throws
+/// InputError if the file is wrong.
 double residual_spread(std::size_t kind);
+
+/// What a machine adds to it of which no figure was fitted: unknown_spread(machine); 0 for a device that its
+/// owner calibrated on the machine. @throws InputError if the file is wrong.
+double machine_spread(const DeviceType& device);
 
 /// Standard deviation of log(step time) that a host of which nothing is known leaves: half of what lies
 /// between hosts that are slower and quicker than the typical one by the ends of their 80 % interval, so that
-/// nothing is open where the device never waits for its host.
+/// nothing is open where the device never waits for its host, nor of a device that its owner calibrated, which
+/// was with its host.
 /// @param step_s of the step on the device with another issue_factor
 double unknown_host_spread(const DeviceType& device, const std::function<double(const DeviceType&)>& step_s);
 

@@ -5,6 +5,7 @@
 
 #include "sim/base/quantity.h"
 #include "sim/costs/input_pipeline.h"
+#include "sim/costs/residuals.h"
 #include "sim/planning/answer.h"
 #include "sim/planning/write_plan.h"
 
@@ -103,13 +104,13 @@ Assumption device_of(const PlanSpec& spec, const DeviceType& type, const PlanAns
   const YamlNode* anchor = spec.training.find("anchor");
   const bool anchored = anchor != nullptr && anchor->kind != YamlNode::Kind::null;
   return {"speed of " + type.name,
-          anchored                  ? "as training.anchor measured it"
-          : exact                   ? "exact"
-          : type.evidence_rows == 0 ? "no measured row: as others like it"
-                                    : fmt::format("fitted to {} measured rows", type.evidence_rows),
-          exact || anchored         ? Grade::given
-          : type.evidence_rows == 0 ? Grade::assumed
-                                    : Grade::fitted,
+          anchored                ? "as training.anchor measured it"
+          : exact                 ? "exact"
+          : !device_is_seen(type) ? unseen_device_text(type)
+                                  : fmt::format("fitted to {} measured rows", type.evidence_rows),
+          exact || anchored       ? Grade::given
+          : !device_is_seen(type) ? Grade::assumed
+                                  : Grade::fitted,
           fmt::format("at 80 %: {} to {}", hours_text(answer.choice->time_interval.first),
                       hours_text(answer.choice->time_interval.second))};
 }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "sim/costs/residuals.h"
+
 namespace convoy::inline planning {
 namespace {
 
@@ -106,10 +108,8 @@ std::vector<std::string> Estimates::doubts(std::size_t c) const {
       doubts.push_back(doubt);
   for (const auto& [name, count] : setup.order)
     for (const auto& [type, devices] : trials_.servers().at(name).devices)
-      if (std::string doubt =
-              fmt::format("nobody measured {}: its efficiencies are those of others like it", type.name);
-          type.evidence_spread > 0 && type.evidence_rows == 0 &&
-          std::find(doubts.begin(), doubts.end(), doubt) == doubts.end())
+      if (std::string doubt = unseen_device_text(type);
+          !doubt.empty() && std::find(doubts.begin(), doubts.end(), doubt) == doubts.end())
         doubts.push_back(std::move(doubt));
   if (candidate.market != Market::spot) return doubts;
   for (const auto& [name, count] : setup.order) {

@@ -89,7 +89,8 @@ ComputeSpreads compute_spreads(const PreparedRun& run, double of_device) {
   if (run.cost.is_anchored()) return {0, 0, 0, anchored_spread};
   spreads.software = spread_of_software(run);
   spreads.hosts = spread_of_hosts(run, of_device);
-  spreads.steps = residual_spread(kind);
+  for (const DeviceType& type : run.machine.device_types)
+    spreads.steps = std::max(spreads.steps, std::hypot(residual_spread(kind), machine_spread(type)));
   return spreads;
 }
 
@@ -122,12 +123,10 @@ Source source_of_kernels(const PreparedRun& run, double spread) {
         return parameter_spread(run, a, kind) < parameter_spread(run, b, kind);
       });
   const TrainingOptions& options = run.graph->options;
-  std::string text =
-      type.evidence_rows == 0
-          ? fmt::format("no published row of {}: its efficiencies are those of others like it", type.name)
-      : type.evidence_left_out_error > 0
-          ? fmt::format("calibrated to {} rows of {}", type.evidence_rows, type.name)
-          : fmt::format("fitted to {} published rows of {}", type.evidence_rows, type.name);
+  std::string text = !device_is_seen(type) ? unseen_device_text(type)
+                     : type.evidence_left_out_error > 0
+                         ? fmt::format("calibrated to {} rows of {}", type.evidence_rows, type.name)
+                         : fmt::format("fitted to {} published rows of {}", type.evidence_rows, type.name);
   const bool unseen = unseen_spread(run, type) > 0, typical = spread_of_software(run) > 0;
   const bool other_networks = spread_of_networks(run, type, kind) > 0;
   if (other_networks)
@@ -136,7 +135,7 @@ Source source_of_kernels(const PreparedRun& run, double spread) {
     text += fmt::format("; none in {} of {}", to_string(options.precision), to_string(options.framework));
   if (typical)
     text += fmt::format("; none of {}, {}", to_string(options.framework), to_string(options.execution));
-  const bool known = type.evidence_rows > 0 && !unseen && !typical && !other_networks;
+  const bool known = device_is_seen(type) && !unseen && !typical && !other_networks;
   return {known ? Grade::fitted : Grade::assumed, spread, std::move(text)};
 }
 
@@ -279,10 +278,8 @@ std::vector<std::string> warnings_of(const PreparedRun& run) {
       warnings.push_back(
           fmt::format("no published figure of a CPU under {} was fitted: {} has typical shares of its peak",
                       to_string(run.graph->options.framework), type.name));
-    else if (type.evidence_spread > 0 && type.evidence_rows == 0)
-      warnings.push_back(fmt::format(
-          "no published figure of {} was fitted: its efficiencies are those of its generation ({})",
-          type.name, type.generation));
+    else if (std::string text = unseen_device_text(type); !text.empty())
+      warnings.push_back(std::move(text));
   }
   const TrainingOptions& options = run.graph->options;
   if (spread_of_software(run) > 0)

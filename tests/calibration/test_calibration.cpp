@@ -209,6 +209,8 @@ TEST_CASE("a calibration's evidence is what networks are off by that it has not 
     CHECK(report.device.evidence_left_out_error == approx(errors).epsilon(1e-6));
     // Four networks tell less than many: 1.533 standard deviations of a t-distribution hold 80 %, not 1.2816.
     const double of_steps = residual_spread(residual_kind({}, 8, Precision::fp32));
+    CHECK(machine_spread(report.device) == 0);  // it was calibrated on its machine, with its host
+    CHECK(unknown_host_spread(report.device, [](const DeviceType& d) { return d.issue_factor; }) == 0);
     CHECK(report.device.evidence_spread <= 1.533 / 1.2816 * std::sqrt(squares) * 1.001);
     CHECK(std::hypot(report.device.evidence_spread, 2 * of_steps) >= 1.533 / 1.2816 * std::sqrt(squares));
     CHECK(report.device.evidence_left_out_error > before);

@@ -265,7 +265,8 @@ TEST_CASE("the interval of a step holds 80 % of draws of the compute time, what 
   const RunResult result = evaluate(c.run, c.replayed);
   REQUIRE(result.interval);
   CHECK(result.warnings.empty());
-  const double spread = std::hypot(0.1, residual_spread(residual_kind({}, 32, Precision::fp32)));
+  const double spread = std::hypot(0.1, residual_spread(residual_kind({}, 32, Precision::fp32)),
+                                   machine_spread(c.run.machine.device_types.front()));
   std::mt19937 random(7);
   std::normal_distribution<double> deviation(0, spread);
   constexpr int draws = 200'000;
@@ -304,7 +305,8 @@ TEST_CASE("a CPU under a framework without figures has a wide interval, and the 
     c.run.cost = CostModel(software);
     return step_spreads(c.run, 64).compute;
   };
-  const double of_steps = residual_spread(residual_kind({}, 32, Precision::fp32));
+  const double of_steps =
+      std::hypot(residual_spread(residual_kind({}, 32, Precision::fp32)), machine_spread(type));
   CHECK(spread_of(2) == approx(std::hypot(0.1, of_steps)));
   CHECK(evaluate(c.run, c.replayed).warnings.empty());
   CHECK(spread_of(0) == approx(std::hypot(0.1, 0.4, of_steps)));
@@ -326,7 +328,9 @@ TEST_CASE(
     c.run.graph = std::make_shared<const TrainingGraph>(graph);
     return step_spreads(c.run, 64).compute;
   };
-  const auto of_steps = [](Precision precision) { return residual_spread(residual_kind({}, 32, precision)); };
+  const auto of_steps = [&](Precision precision) {
+    return std::hypot(residual_spread(residual_kind({}, 32, precision)), machine_spread(type));
+  };
   REQUIRE_FALSE(type.has_tensor_cores());
   for (const Precision precision : {Precision::fp16, Precision::bf16}) {
     CHECK(compute_spread_in(precision) == approx(std::hypot(0.1, 0.4, of_steps(precision))));
@@ -354,7 +358,8 @@ TEST_CASE("software without figures has a wider interval on a GPU of the catalog
     c.run.graph = std::make_shared<const TrainingGraph>(graph);
     return evaluate(c.run, c.replayed).warnings;
   };
-  const double of_steps = residual_spread(residual_kind({}, 32, Precision::fp32));
+  const double of_steps =
+      std::hypot(residual_spread(residual_kind({}, 32, Precision::fp32)), machine_spread(type));
   // A graph has the kernels of eager execution, of which there are figures.
   for (const ExecutionMode execution : {ExecutionMode::eager, ExecutionMode::graph}) {
     CHECK(run_with(Framework::pytorch, execution).empty());
