@@ -54,7 +54,7 @@ AccuracyRow accuracy_row(const Measurement& m, const DeviceType& device, const s
   row.error = row.predicted / row.published - 1;
   row.framework = m.framework;
   row.source = m.source;
-  row.role = m.fit ? "fit" : "test";
+  row.role = to_string(m.role);
   row.note = m.note;
   row.kind = m.kernel.substr(0, m.kernel.find(' '));
   row.step = m.step;
@@ -188,7 +188,7 @@ CalibrationReport calibrate(const std::vector<Measurement>& measurements, const 
     std::vector<Work>& works = ours.back().second;
     find_in_cache(m, device, works);
     if (!does_something(works)) throw InputError(m.pos, "what was measured computes and moves nothing");
-    if (!m.fit) continue;
+    if (!m.fitted()) continue;
     if (m.whole_network())
       fitted_to.push_back(
           {m.model,

@@ -18,7 +18,7 @@ struct AccuracyRow {
   double on_typical_host = 0;           ///< what is predicted where nothing is known of the host, images/s
   bool host_known = false;              ///< MeasuredHosts has the host that it was measured on
   double error = 0;                     ///< predicted / published - 1
-  std::string framework, source, role;  ///< role: "fit" or "test"
+  std::string framework, source, role;  ///< role: of RowRole
   std::string note;
   MeasuredStep step = MeasuredStep::train;
   std::string software;      ///< "pytorch1 eager nchw"

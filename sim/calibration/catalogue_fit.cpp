@@ -87,7 +87,7 @@ CatalogueFit fit_catalogue(const std::vector<Measurement>& measurements) {
   SoftwareRows rows_of_software;
   for (const Measurement& m : measurements) {
     const std::optional<std::size_t> device = hierarchy.find(m.device);
-    if (!m.fit || !device) continue;
+    if (!m.fitted() || !device) continue;
     rows.push_back(hierarchy.row_of(m, *device));
     ++rows_of[*device];
     if (m.whole_network()) ++rows_of_software[{m.software, m.execution}];

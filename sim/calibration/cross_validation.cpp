@@ -65,7 +65,7 @@ std::vector<LeftOutRow> cross_validate(const std::vector<Measurement>& measureme
   for (const Measurement& m : measurements) {
     const std::optional<std::size_t> device = hierarchy.find(m.device);
     const bool tests = by == LeaveOut::source && m.whole_network();
-    if (!device || !(m.fit || tests)) continue;
+    if (!device || !(m.fitted() || tests)) continue;
     group.push_back(group_of(m, hierarchy.devices()[*device], by));
     if (m.whole_network()) networks[group.back()].push_back(rows.size());
     of_row.push_back(&m);
@@ -76,7 +76,7 @@ std::vector<LeftOutRow> cross_validate(const std::vector<Measurement>& measureme
   const auto use_all_but = [&](const std::string* left_out) {
     std::vector<bool> counted(fit.rows().size());
     for (std::size_t r = 0; r < counted.size(); ++r)
-      counted[r] = of_row[r]->fit && (!left_out || group[r] != *left_out);
+      counted[r] = of_row[r]->fitted() && (!left_out || group[r] != *left_out);
     fit.use(std::move(counted));
   };
   use_all_but(nullptr);
@@ -92,7 +92,7 @@ std::vector<LeftOutRow> cross_validate(const std::vector<Measurement>& measureme
     const Posterior::HostFactors hosts = fit.host_factors();
     Seen seen;
     for (std::size_t r = 0; r < of_row.size(); ++r)
-      if (of_row[r]->fit && of_row[r]->whole_network() && group[r] != name) seen.add(*of_row[r], kinds[r]);
+      if (of_row[r]->fitted() && of_row[r]->whole_network() && group[r] != name) seen.add(*of_row[r], kinds[r]);
     for (std::size_t i = 0; i < members.size(); ++i) {
       LeftOutRow& row = result[begin + i];
       const Posterior::OnTypicalHost on_host = fit.on_typical_host(fit.rows()[members[i]], hosts);

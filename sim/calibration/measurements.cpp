@@ -68,7 +68,7 @@ Measurement read_row(const CsvTable& columns, const CsvRow& row) {
       choice(columns, row, "input", std::array<std::string_view, 2>{"synthetic", "arrays"}, "synthetic") == 1;
   if (columns.find(row, "weights_in_turn")) m.weights_in_turn = columns.number(row, "weights_in_turn", true);
   m.optimizer = static_cast<Optimizer>(choice(columns, row, "optimizer", optimizer_names, "momentum"));
-  m.fit = choice(columns, row, "role", std::array<std::string_view, 2>{"fit", "test"}, "fit") == 0;
+  m.role = static_cast<RowRole>(choice(columns, row, "role", row_role_names, "fit"));
   m.source = columns.text(row, "source");
   m.note = columns.text(row, "note");
   return m;

@@ -28,6 +28,15 @@ constexpr std::string_view to_string(MeasuredStep step) {
   return measured_step_names[static_cast<std::size_t>(step)];
 }
 
+/// What a row is for.
+enum class RowRole : std::uint8_t {
+  fit,      ///< parameters are fitted to it
+  test,     ///< predicted, not fitted: the model is tested on it
+  outside,  ///< predicted and shown, in no gate: the model is known not to hold there, for a reason that is said
+};
+inline constexpr std::array<std::string_view, 3> row_role_names{"fit", "test", "outside"};
+constexpr std::string_view to_string(RowRole role) { return row_role_names[static_cast<std::size_t>(role)]; }
+
 /// One measured speed of one device: a row of results/published/*.csv or of a user's profile
 /// (docs/cost_model.md).
 struct Measurement {
@@ -46,18 +55,19 @@ struct Measurement {
   Layout layout = Layout::nchw;
   std::string framework;  ///< name and version as the source has them
   double images_per_s = 0;
-  double operations_after = 0;  ///< BesideStep::operations_after
+  double operations_after = 0;   ///< BesideStep::operations_after
   bool fed_from_arrays = false;  ///< a batch is copied from an array in the host's memory in every step
   Optimizer optimizer = Optimizer::momentum;
-  double weights_in_turn = 1;  ///< of a repeated kernel: how many weights it reads one after the other
+  double weights_in_turn = 1;   ///< of a repeated kernel: how many weights it reads one after the other
   bool without_launch = false;  ///< the time is that of the GPU's kernels alone
-  bool fit = true;              ///< used for the catalogue's efficiencies; else the model is tested on it
+  RowRole role = RowRole::fit;
   std::string source, note;
   SourcePos pos;  ///< of the row
 
   double seconds() const { return batch / images_per_s; }
   /// "petuum/adaptdl" of the source "github:petuum/adaptdl@6...:file".
   std::string repository() const;
+  bool fitted() const { return role == RowRole::fit; }
   bool whole_network() const { return layer.empty() && kernel.empty(); }
 };
 

@@ -156,8 +156,8 @@ Exit calibrate_leaving_out(const CalibrateArguments& arguments) {
       out << fmt::format("{},{},{},{:g},{},{},{},{},{},{:.5g},{:.5g},{:.5g},{},{},{},{:.3g},{:.3g},{:.3g}\n",
                          row.group, m.device, m.model, m.batch, to_string(m.precision), to_string(m.step),
                          to_string(m.software), to_string(m.execution), to_string(m.layout), m.images_per_s,
-                         with, without, m.fit ? "fit" : "test", residual_kind_name(row.kind),
-                         unknowns_of(row), row.of_device, row.of_kernels, row.host_slope);
+                         with, without, to_string(m.role), residual_kind_name(row.kind), unknowns_of(row),
+                         row.of_device, row.of_kernels, row.host_slope);
       sizes[row.group].push_back(std::abs(without / m.images_per_s - 1));
       sizes["all"].push_back(sizes[row.group].back());
     }

@@ -10,7 +10,7 @@ namespace {
 
 /// Only a row that nothing was set by is held to the tolerance of single rows, where there is one.
 Verdict verdict_of(const ReproducedRow& row, const std::optional<double>& tolerance) {
-  if (row.anchor || row.fitted || !tolerance) return Verdict::none;
+  if (!row.tested() || !tolerance) return Verdict::none;
   return std::abs(row.error) <= *tolerance ? Verdict::passed : Verdict::failed;
 }
 
@@ -100,7 +100,7 @@ constexpr auto reproduction_fields = [](auto& archive, const Reproduction& repro
       of_row.field("high", (*row.interval)[1]);
       of_row.field("sets_interval", row.sets_interval);
     }
-    of_row.field("role", row.anchor ? "calibrated" : row.fitted ? "fit" : "test");
+    of_row.field("role", row.anchor ? "calibrated" : row.fitted ? "fit" : row.outside ? "outside" : "test");
     of_row.field("stated_in", "table");
     of_row.field("verdict", to_string(verdict_of(row, reproduction.worst_tolerance)));
     of_row.field("source", row.source);

@@ -50,7 +50,8 @@ Reproduction reproduce_single_device() {
     reproduced.predicted = row.predicted;
     reproduced.error = row.error;
     reproduced.source = row.source;
-    reproduced.fitted = row.role == "fit";
+    reproduced.fitted = row.role == to_string(RowRole::fit);
+    reproduced.outside = row.role == to_string(RowRole::outside);
     reproduced.interval = {row.low, row.high};
   }
   result.summaries = summaries_of(rows);

@@ -32,7 +32,9 @@ struct ReproducedRow {
   std::string
       shortfall{};  ///< why it is off by more than the worst tolerance (results/published/shortfalls.yaml)
 
-  bool tested() const { return !anchor && !fitted; }
+  bool outside = false;  ///< the model is known not to hold here (RowRole::outside): shown but not counted
+
+  bool tested() const { return !anchor && !fitted && !outside; }
 };
 
 /// The prediction for a row.

@@ -78,7 +78,7 @@ TEST_CASE(
   std::set<std::string> fitted;
   std::map<std::string, std::string> repository;
   for (const Measurement& m : read_measurements(data_path("results/published") + "/single_device.csv")) {
-    if (m.fit) fitted.insert(m.repository());
+    if (m.fitted()) fitted.insert(m.repository());
     repository[m.source] = m.repository();
   }
   double inside = 0, count = 0, of_known_inside = 0, of_known = 0;
@@ -93,7 +93,7 @@ TEST_CASE(
   CAPTURE(count);
   CAPTURE(inside / count);
   CHECK(of_known_inside / of_known >= 0.75);
-  CHECK(count >= 40);
+  CHECK(count >= 30);
   CHECK(inside / count >= 0.70);
   CHECK(inside / count <= 0.90);
 }
@@ -102,7 +102,7 @@ TEST_CASE("what a device has figures of is known by kind of network, also under 
   std::map<std::string, std::array<int, network_kind_count>> figures;
   std::map<std::pair<Framework, bool>, int> of_framework;  // on GPUs, whether convolutions are grouped
   for (const Measurement& m : read_measurements(data_path("results/published") + "/single_device.csv"))
-    if (m.fit && m.whole_network()) {
+    if (m.fitted() && m.whole_network()) {
       const std::size_t kind = network_kind(residual_kind(measured_work(m), m.batch, m.precision));
       ++figures[m.device][kind];
       if (!load_device(m.device, {}).cpu)
@@ -161,13 +161,14 @@ TEST_CASE(
   for (const Measurement& m : read_measurements(data_path("results/published") + "/single_device.csv"))
     if (m.whole_network())
       measured.insert(fmt::format("{} {} {} {} {} {:.5g}", m.repository(), m.device, m.model, m.batch,
-                                  m.fit ? "fit" : "test", m.images_per_s));
+                                  to_string(m.role), m.images_per_s));
   struct Count {
     double inside = 0, all = 0;
     double share() const { return inside / all; }
   };
   std::map<std::string, Count> sources;
   Count of_all;
+  std::vector<double> fitted;  // errors of the fit of all
   std::vector<double> widths;  // where the device, the kind of network and the software were known
   for (const CsvRow& row : table.rows()) {
     const auto number = [&](const char* column) { return table.number(row, column, true); };
@@ -177,11 +178,17 @@ TEST_CASE(
                                  table.text(row, "role"), figure));
     CHECK(low < number("predicted"));
     CHECK(number("predicted") < high);
+    fitted.push_back(number("fitted") / figure - 1);
+    if (table.text(row, "role") == "outside") continue;
     for (Count* count : {&of_all, &sources[table.text(row, "source")]})
       ++count->all, count->inside += low <= figure && figure <= high ? 1 : 0;
     if (table.text(row, "unknown").empty()) widths.push_back(high / low);
   }
   CHECK(predicted == measured);  // the file is of today's figures
+  std::vector<double> today;
+  for (const AccuracyRow& row : published_rows()) today.push_back(row.error);
+  CHECK(median(fitted) == approx(median(today)).epsilon(0.01));  // and of today's parameters
+  CHECK(mean(fitted) == approx(mean(today)).epsilon(0.05));
   CHECK(of_all.share() >= 0.75);
   CHECK(of_all.share() <= 0.88);
   std::vector<Count> worst;
@@ -194,6 +201,17 @@ TEST_CASE(
   CHECK(median(widths) < 1.7);  // and sharp: with the spreads of the fit's own rows, 1.31
 }
 
+TEST_CASE("figures that are said to lie outside of what is claimed say why, and are missed") {
+  std::vector<double> errors;
+  for (const AccuracyRow& row : published_rows())
+    if (row.role == "outside") {
+      errors.push_back(std::abs(row.error));
+      CHECK_FALSE(row.note.empty());
+    }
+  REQUIRE(errors.size() > 100);
+  CHECK(median(errors) > 0.2);  // what is met belongs to the tests
+}
+
 TEST_CASE("no published figure is both fitted and a test of the fit") {
   const auto key_of = [](const Measurement& m) {
     return fmt::format("{} {} {} {} {} {} {} {} {}", m.device, m.model, m.batch, to_string(m.precision),
@@ -204,10 +222,10 @@ TEST_CASE("no published figure is both fitted and a test of the fit") {
       read_measurements(data_path("results/published") + "/single_device.csv");
   std::set<std::string> fitted;
   for (const Measurement& m : all)
-    if (m.fit) fitted.insert(key_of(m));
+    if (m.fitted()) fitted.insert(key_of(m));
   for (const Measurement& m : all) {
     CAPTURE(key_of(m));
-    if (!m.fit) CHECK_FALSE(fitted.contains(key_of(m)));
+    if (!m.fitted()) CHECK_FALSE(fitted.contains(key_of(m)));
   }
 }
 

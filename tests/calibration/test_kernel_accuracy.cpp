@@ -36,7 +36,7 @@ TEST_CASE("no kernel shape is both fitted and tested, whatever its batch, step, 
   std::map<std::string, std::set<bool>> roles;
   for (const char* file : {"/layers.csv", "/layers_bf16.csv"})
     for (const Measurement& m : read_measurements(data_path("results/published") + file))
-      roles[file + m.kernel].insert(m.fit);
+      roles[file + m.kernel].insert(m.fitted());
   CHECK(roles.size() >= 100);
   for (const auto& [kernel, fit] : roles) {
     CAPTURE(kernel);
@@ -45,7 +45,7 @@ TEST_CASE("no kernel shape is both fitted and tested, whatever its batch, step, 
   // Of PipeDream's profiles whole networks are kept for testing.
   std::map<std::string, std::set<bool>> networks;
   for (const Measurement& m : read_measurements(data_path("results/published") + "/layers_pipedream.csv"))
-    networks[m.source].insert(m.fit);
+    networks[m.source].insert(m.fitted());
   CHECK(networks.size() == 12);
   for (const auto& [network, fit] : networks) CHECK(fit.size() == 1);
 }

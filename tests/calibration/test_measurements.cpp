@@ -225,7 +225,7 @@ TEST_CASE("a repeated kernel finds in the cache what fits there until it is read
 TEST_CASE("the catalogue says of each way of execution how many figures its kernels were fitted to") {
   std::map<std::pair<Framework, bool>, int> rows;  // by framework, and whether a compiler makes the kernels
   for (const Measurement& m : read_measurements(data_path("results/published") + "/single_device.csv"))
-    if (m.fit) ++rows[{m.software, m.execution == ExecutionMode::compiled}];
+    if (m.fitted()) ++rows[{m.software, m.execution == ExecutionMode::compiled}];
   REQUIRE(rows.size() >= 8);
   for (std::size_t f = 0; f < framework_count; ++f)
     for (const ExecutionMode execution :
