@@ -213,7 +213,7 @@ CalibrationReport calibrate(const std::vector<Measurement>& measurements, const 
   report.yaml = catalogue_yaml(report.device);
   for (const auto& [m, works] : ours) {
     report.rows.push_back(accuracy_row(*m, report.device, works, report.host_issue_factor));
-    if (!m->fit) continue;
+    if (!m->fitted()) continue;
     report.mean_error += std::abs(report.rows.back().error) / fitted;
     report.worst_error = std::max(report.worst_error, std::abs(report.rows.back().error));
   }
