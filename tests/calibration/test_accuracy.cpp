@@ -16,6 +16,7 @@
 #include "sim/calibration/calibration.h"
 #include "sim/costs/residuals.h"
 #include "sim/costs/software_evidence.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 

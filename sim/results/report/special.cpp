@@ -61,7 +61,7 @@ std::string pareto_chart(const ReportContext& context, const std::string& model,
     front_points.points.push_back({time, cost, fmt::format("run {}: {}", run.id, label)});
     chart.notes.push_back({time, cost, run.id});
     rows.push_back(
-        {{run.id, label, number_text(time / 3600), number_text(cost),
+        {{run.id, label, duration_text(time), number_text(cost),
           run.step_time_s > 0 ? number_text(run.energy_j / run.step_time_s * time / 3.6e6) : "-"}});
   }
   chart.label = fmt::format("{}: cost over time of an epoch", model);
@@ -75,7 +75,7 @@ std::string pareto_chart(const ReportContext& context, const std::string& model,
   std::string out;
   if (context.labels.models().size() > 1) out += fmt::format("<h3>{}</h3>\n", escaped(model));
   const std::string table =
-      html_table({{"run", true}, {"which"}, {"epoch (h)", true}, {"USD", true}, {"kWh", true}}, rows);
+      html_table({{"run", true}, {"which"}, {"epoch", true}, {"USD", true}, {"kWh", true}}, rows);
   return out +
          html_figure(
              fmt::format("<div class=\"charts\">{}{}</div>\n", draw(chart), table),
