@@ -272,10 +272,11 @@ std::string Measurement::repository() const {
 }
 
 std::string network_family(const std::string& model) {
-  const std::string name = model.substr(model.rfind('/') + 1);
+  const std::string file = model.substr(0, model.find('@'));  // "@32/10" has a slash of its own
+  const std::string name = file.substr(file.rfind('/') + 1);
   if (name.starts_with("se_")) return "se_" + network_family(name.substr(3));
   if (name.starts_with("wide_")) return "resnet";
-  return name.substr(0, name.find_first_of("0123456789_.@"));
+  return name.substr(0, name.find_first_of("0123456789_."));
 }
 
 std::vector<Work> measured_work(const Measurement& m) {

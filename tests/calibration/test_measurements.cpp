@@ -222,6 +222,22 @@ TEST_CASE("a repeated kernel finds in the cache what fits there until it is read
   }
 }
 
+TEST_CASE("a network's family is told by its file's name alone, whatever images and classes it has") {
+  for (const auto& [model, family] : std::map<std::string, std::string>{
+           {"resnet50", "resnet"},
+           {"wide_resnet50_2", "resnet"},
+           {"se_resnet50", "se_resnet"},
+           {"vgg16@32/10", "vgg"},
+           {"mobilenet_v2@224", "mobilenet"},
+           {"models/alexnet_caffe.yaml", "alexnet"},
+           {"models/resnet18_profet.yaml@32/10", "resnet"},
+           {"models/wide_resnet50_tf.yaml@64", "resnet"}})
+    CHECK_MESSAGE(network_family(model) == family, model);
+  // Of all published networks: a family begins like the name of its file, and is not empty.
+  for (const Measurement& m : read_measurements(data_path("results/published") + "/single_device.csv"))
+    CHECK_MESSAGE(!network_family(m.model).empty(), m.model);
+}
+
 TEST_CASE("the catalogue says of each way of execution how many figures its kernels were fitted to") {
   std::map<std::pair<Framework, bool>, int> rows;  // by framework, and whether a compiler makes the kernels
   for (const Measurement& m : read_measurements(data_path("results/published") + "/single_device.csv"))
