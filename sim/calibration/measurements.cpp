@@ -51,8 +51,10 @@ Measurement read_row(const CsvTable& columns, const CsvRow& row) {
   m.precision = measured_precisions[choice(columns, row, "precision", precision_names, "fp32")];
   m.step = static_cast<MeasuredStep>(choice(columns, row, "step", measured_step_names, ""));
   m.software = static_cast<Framework>(choice(columns, row, "software", framework_names, "pytorch"));
+  // A kernel or layer is in a CUDA graph only where its row says so, whatever the framework does with networks.
   m.execution = static_cast<ExecutionMode>(
-      choice(columns, row, "execution", execution_names, to_string(default_execution(m.software))));
+      choice(columns, row, "execution", execution_names,
+             to_string(m.whole_network() ? default_execution(m.software) : ExecutionMode::eager)));
   m.layout = static_cast<Layout>(
       choice(columns, row, "layout", layout_names, to_string(default_layout(m.software, m.precision))));
   m.framework = columns.text(row, "framework");

@@ -222,6 +222,30 @@ TEST_CASE("a repeated kernel finds in the cache what fits there until it is read
   }
 }
 
+TEST_CASE("a kernel is captured in a CUDA graph where its row says so, whatever its software") {
+  // Two ReLU rows of an A100 that differ in software only, beside a captured one.
+  const auto row_of = [](const std::string& software, const std::string& execution) {
+    const WrittenFile profile(
+        "device,kernel,batch,step,time_ms,software,execution\na100-sxm4-40gb,relu 200704,8,forward,0.02," +
+        software + "," + execution + "\n");
+    return read_measurements(profile.path()).at(0);
+  };
+  const DeviceType a100 = load_device("a100-sxm4-40gb", {});
+  const auto works_of = [&](const Measurement& row) {
+    std::vector<Work> works = measured_work(row);
+    find_in_cache(row, a100, works);
+    return works;
+  };
+  const std::vector<Work> launched = works_of(row_of("pytorch", ""));
+  for (const char* software : {"tensorflow", "tensorflow1", "mxnet", "caffe"}) {
+    CAPTURE(software);
+    CHECK(row_of(software, "").execution == ExecutionMode::eager);  // which launch the catalogue's fit takes
+    CHECK(works_of(row_of(software, "")) == launched);
+    CHECK(works_of(row_of(software, "graph")) == works_of(row_of("pytorch", "graph")));
+  }
+  CHECK_FALSE(works_of(row_of("pytorch", "graph")) == launched);
+}
+
 TEST_CASE("a network's family is told by its file's name alone, whatever images and classes it has") {
   for (const auto& [model, family] : std::map<std::string, std::string>{
            {"resnet50", "resnet"},
