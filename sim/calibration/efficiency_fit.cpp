@@ -26,15 +26,9 @@ constexpr std::size_t index(Precision p) { return static_cast<std::size_t>(p); }
 constexpr double launch_alone_s = 10e-6;
 constexpr double launch_alone_spread = 1.0;
 
-/// Multiprocessors of a device; typically many where a description does not tell.
-double multiprocessors(const DeviceType& device) {
-  constexpr double typical = 32;
-  return device.sms > 0 ? device.sms : typical;
-}
-
 double prior(const FitParameter& p, Precision precision, const DeviceType& device) {
-  const double typical = typical_value(p, compute_path(device, precision), device);
-  return p.of_multiprocessor ? typical * multiprocessors(device) : typical;
+  const ComputePath path = compute_path(device, precision);
+  return typical_value(p, path, device) * times_on_device(p, path, device);
 }
 
 bool applies(const FitParameter& p, Precision precision, const DeviceType& device) {

@@ -56,19 +56,10 @@ bool exceeds_boost(const DeviceType& device) {
 }
 constexpr double highest_over_boost = 1.2;
 
-/// Ampere's and Ada's chips for graphics compute FP32 on two pipes, of which one computes integers too. The
-/// peak counts both; Winograd's transforms and addresses keep the second one busy with the latter.
-bool has_shared_pipe(const DeviceType& device) {
-  return !device.cpu && !is_compute_chip(device) &&
-         (device.generation == "ampere" || device.generation == "ada");
-}
-
 template <std::size_t path>
 void put_on(double value, std::size_t parameter, DeviceType& device, Software&) {
-  constexpr double one_of_two = 0.5;
-  if (path == 0 && fit_parameters()[parameter].key == "convolution_3x3" && has_shared_pipe(device))
-    value *= one_of_two;
-  put_parameter(fit_parameters()[parameter], value, device, of_path(device, path));
+  put_parameter(fit_parameters()[parameter], value, static_cast<ComputePath>(path), device,
+                of_path(device, path));
 }
 
 /// What is left for computing of a board's power, a multiprocessor.
