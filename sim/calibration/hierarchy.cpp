@@ -17,10 +17,7 @@ namespace {
 constexpr double of_use = 0.4, of_generation = 0.5, of_chip = 0.3, of_device = 0.12, of_tiles = 0.3;
 constexpr double of_version = 0.3;        // of a framework
 constexpr double typical_call_s = 10e-6;  // of a library that runs one kernel
-// The start and end of an operation's one to three kernels on the device alone: 1.1 to 1.3 us between kernels
-// of a CUDA graph, 3.3 us from a stream's kernel to its next (results/published/host_issue.csv). Narrow,
-// since the rest belongs to the host's queue and to kernels that fill no device.
-constexpr double typical_launch_s = 5e-6, launch_spread = 0.2, launch_spread_of_generation = 0.1;
+constexpr double launch_spread_of_generation = 0.1;  // of typical_launch_s
 constexpr double of_captured = 0.3;  // the same of kernels in CUDA graphs, by generation
 constexpr std::array<Precision, 3> path_precisions{Precision::fp32, Precision::tf32, Precision::fp16};
 constexpr std::array<std::string_view, 3> path_names{"cores", "tf32", "fp16"};
@@ -184,13 +181,13 @@ void Hierarchy::add_launch_link(const HierarchyRow& row, const std::string& gene
   Link& launch = links.emplace_back();
   launch.put = [](double v, std::size_t, DeviceType& d, Software&) { d.launch_overhead_s = v; };
   if (row.is_kernel && row.software.execution == ExecutionMode::graph)
-    launch.terms = {unknown("captured.launch", std::log(typical_launch_s), launch_spread),
+    launch.terms = {unknown("captured.launch", std::log(typical_launch_s), typical_launch_spread),
                     unknown(generation + ".captured.launch", 0, of_captured)};
   else if (row.is_kernel)
     launch.terms = {unknown("kernels.launch", std::log(typical_call_s), 0.5),
                     unknown(generation + ".kernels.launch", 0, 0.5)};
   else
-    launch.terms = {unknown("all.launch", std::log(typical_launch_s), launch_spread),
+    launch.terms = {unknown("all.launch", std::log(typical_launch_s), typical_launch_spread),
                     unknown(generation + ".launch", 0, launch_spread_of_generation)};
 }
 
