@@ -9,6 +9,7 @@
 
 #include "sim/calibration/typical_issue.h"
 #include "sim/costs/issue_queue.h"
+#include "sim/costs/kernel_layout.h"
 
 namespace convoy::inline calibration {
 namespace {
@@ -110,6 +111,17 @@ Hierarchy::Term Hierarchy::unknown(const std::string& name, double prior, double
   return {it->second, coefficient};
 }
 
+/// The layout that a row's kernels ran in.
+static Layout layout_of(const Measurement& m) {
+  if (!m.whole_network()) return layout_of_kernels(m.precision);
+  TrainingOptions options;
+  options.precision = m.precision;
+  options.framework = m.software;
+  options.execution = m.execution;
+  options.layout = m.layout;
+  return kernel_layout(options);
+}
+
 HierarchyRow Hierarchy::row_of(const Measurement& m, std::size_t device) const {
   HierarchyRow row;
   row.device = device;
@@ -122,7 +134,7 @@ HierarchyRow Hierarchy::row_of(const Measurement& m, std::size_t device) const {
   if (!row.is_kernel) row.repository = m.repository();
   row.software.precision = m.precision;
   row.software.execution = m.execution;
-  row.software.layout = row.is_kernel ? layout_of_kernels(m.precision) : m.layout;
+  row.software.layout = layout_of(m);
   std::vector<Work> works = measured_work(m);
   find_in_cache(m, devices_[device], works);
   for (Work work : works) {
