@@ -30,11 +30,12 @@ constexpr double typical_update_wait_s = 60e-6;
 
 /// SoftwareCosts::issue_step_s before any measurement of a step, 0 for frameworks of which no figure tells of
 /// it. Keras's fit() goes through Python for every step and reads its metrics back (tf.keras of TensorFlow 2:
-/// engine/training.py, CallbackList and Metric.result).
+/// engine/training.py, CallbackList and Metric.result). That it takes some 1.5 ms is a judgement, no source's
+/// figure: tens of Python calls and a read-back of tens of us each; hence the wide spread of its fit.
 double typical_issue_step_s(Framework framework);
 
-/// SoftwareCosts::feed_Bps before any measurement: one thread copies pageable memory for the device at 4 to
-/// 12 GB/s.
+/// SoftwareCosts::feed_Bps before any measurement: a judgement within the 4 to 12 GB/s at which one thread
+/// copies pageable memory for the device, nearer to the lower end, since the batch is written there too.
 constexpr double typical_feed_Bps = 5e9;
 
 /// SoftwareCosts::one_thread before any measurement: of frameworks that hand a CPU's products to BLAS alone
