@@ -128,6 +128,7 @@ DeviceType fit_device(const DeviceType& device, const std::vector<Fitted>& rows,
   if (networks.empty()) return fitted;
   for (const Observation& o : parts) add_once(belief.precisions, o.software.precision);
   if (!parts.empty()) belief.launch_s = fitted.launch_overhead_s;
+  belief.of_networks = parts.empty() && launch_s <= 0;
   belief.device = fitted;
   return fit_efficiencies(fitted, networks, belief);
 }

@@ -12,6 +12,7 @@
 #include "sim/calibration/fit_parameters.h"
 #include "sim/calibration/least_squares.h"
 #include "sim/calibration/measurements.h"
+#include "sim/calibration/typical_issue.h"
 #include "sim/costs/issue_queue.h"
 #include "sim/costs/residuals.h"
 
@@ -23,18 +24,12 @@ constexpr std::array<Precision, 4> precisions{Precision::fp32, Precision::tf32, 
 
 constexpr std::size_t index(Precision p) { return static_cast<std::size_t>(p); }
 
-constexpr double launch_alone_s = 10e-6;
-constexpr double launch_alone_spread = 1.0;
-
-/// Multiprocessors of a device; typically many where a description does not tell.
-double multiprocessors(const DeviceType& device) {
-  constexpr double typical = 32;
-  return device.sms > 0 ? device.sms : typical;
-}
+/// Of kernels and layers, timed with what their library does around them, before any measurement.
+constexpr double launch_alone_s = 10e-6, launch_alone_spread = 1.0;
 
 double prior(const FitParameter& p, Precision precision, const DeviceType& device) {
-  const double typical = typical_value(p, compute_path(device, precision), device);
-  return p.of_multiprocessor ? typical * multiprocessors(device) : typical;
+  const ComputePath path = compute_path(device, precision);
+  return typical_value(p, path, device) * times_on_device(p, path, device);
 }
 
 bool applies(const FitParameter& p, Precision precision, const DeviceType& device) {
@@ -59,7 +54,9 @@ struct Unknown {
 class Problem {
  public:
   Problem(const DeviceType& device, const std::vector<Observation>& observations, const Belief& believed)
-      : device_(device), observations_(observations) {
+      : device_(device),
+        observations_(observations),
+        launch_spread_(believed.of_networks ? typical_launch_spread : launch_alone_spread) {
     for (const Precision p : precisions)
       if (std::any_of(observations.begin(), observations.end(),
                       [p](const Observation& o) { return o.software.precision == p; }))
@@ -68,7 +65,9 @@ class Problem {
       for (const FitParameter& p : fit_parameters())
         if (applies(p, precision, device)) unknowns_.push_back({&p, precision});
     start_.resize(common + static_cast<Eigen::Index>(unknowns_.size()));
-    start_[0] = std::log(believed.launch_s > 0 ? believed.launch_s : launch_alone_s);
+    start_[0] = std::log(believed.launch_s > 0 ? believed.launch_s
+                         : believed.of_networks  ? typical_launch_s
+                                                 : launch_alone_s);
     start_[1] = 0;
     Eigen::Index i = common;
     for (const Unknown& u : unknowns_) {
@@ -101,7 +100,7 @@ class Problem {
       r[row++] = o.has_outliers ? smooth_l1(residual) : residual;
     }
     const Eigen::VectorXd away = x - start();
-    r[row++] = away[0] / launch_alone_spread;
+    r[row++] = away[0] / launch_spread_;
     r[row++] = away[1] / unknown_spread(costs::Unknown::hosts);
     Eigen::Index i = common;
     for (const Unknown& u : unknowns_) r[row++] = away[i++] / u.parameter->spread;
@@ -115,6 +114,7 @@ class Problem {
 
   const DeviceType& device_;
   const std::vector<Observation>& observations_;
+  double launch_spread_;
   std::vector<Precision> fitted_;
   std::vector<Unknown> unknowns_;
   Eigen::VectorXd start_;

@@ -28,6 +28,9 @@ struct Belief {
   DeviceType device;                  ///< whose efficiencies count,
   std::vector<Precision> precisions;  ///< in these precisions
   double launch_s = 0;                ///< launch overhead; 0: the typical one
+  /// Whether whole networks alone are observed: the launch is then that of a network's operations, of which
+  /// more is known than of a library's benchmark (typical_issue.h).
+  bool of_networks = false;
 };
 
 /// `device` with the efficiencies, the launch overhead and the issue_factor (its own times the host's) that

@@ -107,6 +107,17 @@ constexpr std::array<FitParameter, 30> parameters{
     member_of<&Efficiency::wide_groups_nhwc>("wide_groups_nhwc", 0, 0.06, 0.5),
 };
 
+/// Ampere's and Ada's chips for graphics compute FP32 on two pipes, of which one computes integers too: 128
+/// multiply-adds a multiprocessor and clock, where their chips for computing have 64. The peak counts
+/// both; Winograd's transforms and addresses keep the second one busy with the latter.
+bool has_shared_pipe(const DeviceType& device) {
+  if (device.cpu || (device.generation != "ampere" && device.generation != "ada")) return false;
+  const auto peak = device.peak_flops.find(Precision::fp32);
+  if (peak == device.peak_flops.end() || device.clock_hz <= 0 || device.sms <= 0) return false;
+  constexpr double more_than_one_pipe = 96;
+  return peak->second / (2 * device.clock_hz * device.sms) > more_than_one_pipe;
+}
+
 std::string section(const Efficiency& e, ComputePath path, const DeviceType& device, const Efficiency* base,
                     std::string_view indent) {
   std::string text;
@@ -139,9 +150,16 @@ double typical_value(const FitParameter& parameter, ComputePath path, const Devi
   return path == ComputePath::cores ? parameter.cores : parameter.tensor;
 }
 
-void put_parameter(const FitParameter& parameter, double value, const DeviceType& device,
+double times_on_device(const FitParameter& parameter, ComputePath path, const DeviceType& device) {
+  constexpr double typical_multiprocessors = 32, one_of_two = 0.5;
+  if (parameter.of_multiprocessor) return device.sms > 0 ? device.sms : typical_multiprocessors;
+  const bool winograd = path == ComputePath::cores && parameter.key == "convolution_3x3";
+  return winograd && has_shared_pipe(device) ? one_of_two : 1;
+}
+
+void put_parameter(const FitParameter& parameter, double value, ComputePath path, const DeviceType& device,
                    Efficiency& efficiency) {
-  if (parameter.of_multiprocessor) value *= device.sms;
+  value *= times_on_device(parameter, path, device);
   const double highest = device.cpu && parameter.highest == highest_share ? 1.0 : parameter.highest;
   parameter.set(efficiency, std::min(value, highest));
 }

@@ -34,9 +34,13 @@ std::span<const FitParameter> fit_parameters();
 /// Of `parameter` on `path` of `device`; 0 where it means nothing there.
 double typical_value(const FitParameter& parameter, ComputePath path, const DeviceType& device);
 
-/// Gives `efficiency` of `device` what the fit says of `parameter`: within its bounds, of all
-/// multiprocessors.
-void put_parameter(const FitParameter& parameter, double value, const DeviceType& device,
+/// What a device has of `parameter` over the fit's value of it: as many multiprocessors (typically many where
+/// a description does not tell), and one of two pipes where only one of those that the peak counts computes.
+double times_on_device(const FitParameter& parameter, ComputePath path, const DeviceType& device);
+
+/// Gives `efficiency` of `device` what the fit says of `parameter` on `path`: times_on_device() of it, within
+/// its bounds.
+void put_parameter(const FitParameter& parameter, double value, ComputePath path, const DeviceType& device,
                    Efficiency& efficiency);
 
 /// Devices with one chip, whose efficiencies are alike: "gv100"; the device's own name where no other has its

@@ -9,6 +9,7 @@
 
 #include "sim/calibration/typical_issue.h"
 #include "sim/costs/issue_queue.h"
+#include "sim/costs/kernel_layout.h"
 
 namespace convoy::inline calibration {
 namespace {
@@ -17,10 +18,7 @@ namespace {
 constexpr double of_use = 0.4, of_generation = 0.5, of_chip = 0.3, of_device = 0.12, of_tiles = 0.3;
 constexpr double of_version = 0.3;        // of a framework
 constexpr double typical_call_s = 10e-6;  // of a library that runs one kernel
-// The start and end of an operation's one to three kernels on the device alone: 1.1 to 1.3 us between kernels
-// of a CUDA graph, 3.3 us from a stream's kernel to its next (results/published/host_issue.csv). Narrow,
-// since the rest belongs to the host's queue and to kernels that fill no device.
-constexpr double typical_launch_s = 5e-6, launch_spread = 0.2, launch_spread_of_generation = 0.1;
+constexpr double launch_spread_of_generation = 0.1;  // of typical_launch_s
 constexpr double of_captured = 0.3;  // the same of kernels in CUDA graphs, by generation
 constexpr std::array<Precision, 3> path_precisions{Precision::fp32, Precision::tf32, Precision::fp16};
 constexpr std::array<std::string_view, 3> path_names{"cores", "tf32", "fp16"};
@@ -56,19 +54,10 @@ bool exceeds_boost(const DeviceType& device) {
 }
 constexpr double highest_over_boost = 1.2;
 
-/// Ampere's and Ada's chips for graphics compute FP32 on two pipes, of which one computes integers too. The
-/// peak counts both; Winograd's transforms and addresses keep the second one busy with the latter.
-bool has_shared_pipe(const DeviceType& device) {
-  return !device.cpu && !is_compute_chip(device) &&
-         (device.generation == "ampere" || device.generation == "ada");
-}
-
 template <std::size_t path>
 void put_on(double value, std::size_t parameter, DeviceType& device, Software&) {
-  constexpr double one_of_two = 0.5;
-  if (path == 0 && fit_parameters()[parameter].key == "convolution_3x3" && has_shared_pipe(device))
-    value *= one_of_two;
-  put_parameter(fit_parameters()[parameter], value, device, of_path(device, path));
+  put_parameter(fit_parameters()[parameter], value, static_cast<ComputePath>(path), device,
+                of_path(device, path));
 }
 
 /// What is left for computing of a board's power, a multiprocessor.
@@ -122,6 +111,17 @@ Hierarchy::Term Hierarchy::unknown(const std::string& name, double prior, double
   return {it->second, coefficient};
 }
 
+/// The layout that a row's kernels ran in.
+static Layout layout_of(const Measurement& m) {
+  if (!m.whole_network()) return layout_of_kernels(m.precision);
+  TrainingOptions options;
+  options.precision = m.precision;
+  options.framework = m.software;
+  options.execution = m.execution;
+  options.layout = m.layout;
+  return kernel_layout(options);
+}
+
 HierarchyRow Hierarchy::row_of(const Measurement& m, std::size_t device) const {
   HierarchyRow row;
   row.device = device;
@@ -134,7 +134,7 @@ HierarchyRow Hierarchy::row_of(const Measurement& m, std::size_t device) const {
   if (!row.is_kernel) row.repository = m.repository();
   row.software.precision = m.precision;
   row.software.execution = m.execution;
-  row.software.layout = row.is_kernel ? layout_of_kernels(m.precision) : m.layout;
+  row.software.layout = layout_of(m);
   std::vector<Work> works = measured_work(m);
   find_in_cache(m, devices_[device], works);
   for (Work work : works) {
@@ -193,13 +193,13 @@ void Hierarchy::add_launch_link(const HierarchyRow& row, const std::string& gene
   Link& launch = links.emplace_back();
   launch.put = [](double v, std::size_t, DeviceType& d, Software&) { d.launch_overhead_s = v; };
   if (row.is_kernel && row.software.execution == ExecutionMode::graph)
-    launch.terms = {unknown("captured.launch", std::log(typical_launch_s), launch_spread),
+    launch.terms = {unknown("captured.launch", std::log(typical_launch_s), typical_launch_spread),
                     unknown(generation + ".captured.launch", 0, of_captured)};
   else if (row.is_kernel)
     launch.terms = {unknown("kernels.launch", std::log(typical_call_s), 0.5),
                     unknown(generation + ".kernels.launch", 0, 0.5)};
   else
-    launch.terms = {unknown("all.launch", std::log(typical_launch_s), launch_spread),
+    launch.terms = {unknown("all.launch", std::log(typical_launch_s), typical_launch_spread),
                     unknown(generation + ".launch", 0, launch_spread_of_generation)};
 }
 

@@ -51,8 +51,10 @@ Measurement read_row(const CsvTable& columns, const CsvRow& row) {
   m.precision = measured_precisions[choice(columns, row, "precision", precision_names, "fp32")];
   m.step = static_cast<MeasuredStep>(choice(columns, row, "step", measured_step_names, ""));
   m.software = static_cast<Framework>(choice(columns, row, "software", framework_names, "pytorch"));
+  // A kernel or layer is in a CUDA graph only where its row says so, whatever the framework does.
   m.execution = static_cast<ExecutionMode>(
-      choice(columns, row, "execution", execution_names, to_string(default_execution(m.software))));
+      choice(columns, row, "execution", execution_names,
+             to_string(m.whole_network() ? default_execution(m.software) : ExecutionMode::eager)));
   m.layout = static_cast<Layout>(
       choice(columns, row, "layout", layout_names, to_string(default_layout(m.software, m.precision))));
   m.framework = columns.text(row, "framework");
@@ -272,10 +274,11 @@ std::string Measurement::repository() const {
 }
 
 std::string network_family(const std::string& model) {
-  const std::string name = model.substr(model.rfind('/') + 1);
+  const std::string file = model.substr(0, model.find('@'));  // "@32/10" has a slash of its own
+  const std::string name = file.substr(file.rfind('/') + 1);
   if (name.starts_with("se_")) return "se_" + network_family(name.substr(3));
   if (name.starts_with("wide_")) return "resnet";
-  return name.substr(0, name.find_first_of("0123456789_.@"));
+  return name.substr(0, name.find_first_of("0123456789_."));
 }
 
 std::vector<Work> measured_work(const Measurement& m) {
@@ -295,8 +298,10 @@ std::vector<Work> measured_work(const Measurement& m) {
 
 void find_in_cache(const Measurement& m, const DeviceType& device, std::vector<Work>& works) {
   if (m.kernel.empty() || m.execution != ExecutionMode::graph) return;
-  constexpr double usable = 0.8;    // of the cache: it is no perfect one
-  constexpr double slowness = 0.3;  // three times the memory's bandwidth (A100, H100: 2.6 to 3.5)
+  // Both are judgements, not fits: a cache that is not fully associative loses lines before it is full, and
+  // reads of A100's and H100's last-level caches were published at 2.6 to 3.5 times their memory's bandwidth.
+  constexpr double usable = 0.8;    // of the cache's bytes
+  constexpr double slowness = 0.3;  // of the memory's time for the same bytes
   for (Work& work : works) {
     const double once = work.bytes_per_image * m.batch, weights = work.bytes_fixed;
     const double room = usable * device.l2_bytes;

@@ -74,7 +74,8 @@ struct Measurement {
 /// Reads a profile: comma-separated with a header line; columns device, batch, step, images_per_s or time_ms,
 /// and model or kernel are required, the others may be missing (precision: fp32, role: fit). Cells may be
 /// quoted ("a, ""b"""). Columns software, execution and layout have the values of `training:`; left out, they
-/// are pytorch and what it does.
+/// are pytorch and what it does; kernels and layers are launched one by one then (eager), whatever the
+/// software.
 /// @throws InputError with line and column for whatever is wrong.
 std::vector<Measurement> read_measurements(const std::string& csv_file);
 

@@ -17,6 +17,12 @@ struct TypicalIssue {
 /// every update is waited for (typical_update_wait_s). Source of the times: results/published/host_issue.csv.
 TypicalIssue typical_issue(Framework framework, ExecutionMode execution);
 
+/// DeviceType::launch_overhead_s of a network's operation before any measurement of a step: the start and end
+/// of its one to three kernels on the device alone, 1.1 to 1.3 us between kernels of a CUDA graph, 3.3 us from
+/// a stream's kernel to its next (same source). Its spread is narrow, since the rest belongs to the host's
+/// queue and to kernels that fill no device.
+constexpr double typical_launch_s = 5e-6, typical_launch_spread = 0.2;
+
 /// MXNet's engine waits for its stream after every operation that is pushed to it (ThreadedEnginePerDevice):
 /// before 1.5 a parameter's push, pull and update, some 20 us each from a kernel's launch to its start on a
 /// V100 (same source).
@@ -24,11 +30,12 @@ constexpr double typical_update_wait_s = 60e-6;
 
 /// SoftwareCosts::issue_step_s before any measurement of a step, 0 for frameworks of which no figure tells of
 /// it. Keras's fit() goes through Python for every step and reads its metrics back (tf.keras of TensorFlow 2:
-/// engine/training.py, CallbackList and Metric.result).
+/// engine/training.py, CallbackList and Metric.result). That it takes some 1.5 ms is a judgement, no source's
+/// figure: tens of Python calls and a read-back of tens of us each; hence the wide spread of its fit.
 double typical_issue_step_s(Framework framework);
 
-/// SoftwareCosts::feed_Bps before any measurement: one thread copies pageable memory for the device at 4 to
-/// 12 GB/s.
+/// SoftwareCosts::feed_Bps before any measurement: a judgement within the 4 to 12 GB/s at which one thread
+/// copies pageable memory for the device, nearer to the lower end, since the batch is written there too.
 constexpr double typical_feed_Bps = 5e9;
 
 /// SoftwareCosts::one_thread before any measurement: of frameworks that hand a CPU's products to BLAS alone

@@ -122,22 +122,39 @@ Amount amount_of(const Work& work, double images) {
   return {work.flops_per_image * images + work.flops_fixed, work.bytes_per_image * images + work.bytes_fixed};
 }
 
-/// Seconds of a product on the units that compute `precision`, and of the transposes around them.
-double product_time_s(const Work& work, double images, Precision precision, Layout layout,
-                      const DeviceType& device) {
+/// The share of a peak or bandwidth that is reached where a framework's kernels take `factor` of the usual
+/// time: no more than all of it, `limit`, unless the device's own share is beyond that.
+double reached(double share, double factor, double limit) {
+  return std::min(share / factor, std::max(share, limit));
+}
+
+/// Seconds of a kernel on the units that compute `precision`, and of the transposes around a product.
+/// @param factor of the framework on the time of its kernels
+double kernel_time_s(const Work& work, double images, Precision precision, Layout layout,
+                     const DeviceType& device, double factor) {
   const Efficiency& efficiency = device.efficiency[static_cast<std::size_t>(precision)];
   Amount amount = amount_of(work, images);
   if (device.issue_factor > 0) amount.bytes *= work.traffic;
-  const double peak =
-      device.peak_flops.at(precision) * compute_efficiency(work, images, precision, efficiency, layout);
-  const double bandwidth =
-      device.memory_bandwidth_Bps * efficiency.bandwidth[static_cast<std::size_t>(kernel_class(work))];
+  const KernelClass kernel = kernel_class(work);
+  const double peak = device.peak_flops.at(precision) *
+                      reached(compute_efficiency(work, images, precision, efficiency, layout), factor,
+                              largest_share(kernel, precision));
+  const double bandwidth = device.memory_bandwidth_Bps *
+                           reached(efficiency.bandwidth[static_cast<std::size_t>(kernel)], factor, 1);
   double time_s = std::max(amount.flops / peak, amount.bytes / bandwidth);
   if (layout == Layout::nchw && precision != Precision::fp32 && work.kind == KernelKind::convolution)
     time_s += efficiency.transpose_passes * work.bytes_per_image * images /
               (device.memory_bandwidth_Bps *
-               efficiency.bandwidth[static_cast<std::size_t>(KernelClass::elementwise)]);
+               reached(efficiency.bandwidth[static_cast<std::size_t>(KernelClass::elementwise)], factor, 1));
   return time_s;
+}
+
+/// SoftwareCosts' factor on the time of kernels of this class.
+double factor_of(KernelClass kernel, const SoftwareCosts& costs) {
+  if (kernel == KernelClass::convolution_depthwise) return costs.depthwise;
+  if (is_product(kernel)) return costs.convolution;
+  if (kernel == KernelClass::normalization) return costs.normalization;
+  return kernel == KernelClass::elementwise || kernel == KernelClass::pooling ? costs.elementwise : 1;
 }
 
 /// Bytes that are moved to copy between a convolution's images and the matrix of its product (im2col and its
@@ -234,21 +251,18 @@ double operation_time_s(const Work& work, double images, const Software& softwar
   const KernelClass kernel = kernel_class(work);
   const bool is_issued = device.issue_factor > 0;
   const double launch_s = launches(work, software, device) * device.launch_overhead_s;
-  double time_s = product_time_s(work, images, software.precision, software.layout, device);
-  if (has_one_thread(software, device) && work.phase != Phase::update)
+  const bool one_thread = has_one_thread(software, device) && work.phase != Phase::update;
+  const bool counts = is_issued && !one_thread && work.phase != Phase::update;
+  const double factor = counts ? factor_of(kernel, software.costs) : 1;
+  double time_s = kernel_time_s(work, images, software.precision, software.layout, device, factor);
+  if (one_thread)
     return launch_s + one_thread_s(work, images, software, device) + (is_product(kernel) ? time_s : 0);
   if (!is_issued) return launch_s + time_s;
   if (work.phase == Phase::update)
     return launch_s + time_s + software.costs.wait_update_s * device.issue_factor;
-  if (is_product(kernel)) {
-    if (software.precision != Precision::fp32 && device.runs(Precision::fp32))
-      time_s = std::min(time_s, product_time_s(work, images, Precision::fp32, software.layout, device));
-    const bool depthwise = kernel == KernelClass::convolution_depthwise;
-    return launch_s + time_s * (depthwise ? software.costs.depthwise : software.costs.convolution);
-  }
-  if (kernel == KernelClass::normalization) time_s *= software.costs.normalization;
-  if (kernel == KernelClass::elementwise || kernel == KernelClass::pooling)
-    time_s *= software.costs.elementwise;
+  if (is_product(kernel) && software.precision != Precision::fp32 && device.runs(Precision::fp32))
+    time_s = std::min(
+        time_s, kernel_time_s(work, images, Precision::fp32, software.layout, device, factor));
   if (is_fused(work, software.execution)) time_s *= software.costs.fused;
   return launch_s + time_s;
 }

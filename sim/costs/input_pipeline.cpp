@@ -113,6 +113,11 @@ const Keys<InputLibrary>& library_keys() {
 InputSpec read_mapping(const YamlNode& node, const std::string& path) {
   InputSpec spec;
   read_part(all_input_keys(), YamlMap(node, path), spec);
+  // Hosts that are quicker or slower are so for all of an image: the library's share for any image stays.
+  if (spec.rate_given) {
+    const InputLibrary measured = load_input_library(spec.library.name, spec.pos);
+    spec.library.image_overhead_s *= measured.core_images_per_s / spec.library.core_images_per_s;
+  }
   return spec;
 }
 

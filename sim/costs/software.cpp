@@ -8,6 +8,7 @@
 
 #include "sim/base/data_path.h"
 #include "sim/base/yaml_map.h"
+#include "sim/costs/kernel_layout.h"
 #include "sim/costs/residuals.h"
 #include "sim/costs/software_evidence.h"
 #include "topologies/device.h"
@@ -97,17 +98,9 @@ double software_spread(Framework framework, ExecutionMode execution) {
   return software_kernel_rows(framework, execution) > 0 ? 0 : unknown_spread(Unknown::software);
 }
 
-/// TensorFlow 2 turns a graph in single precision into channels first on GPUs, however Keras wrote it
-/// (grappler's generic_layout_optimizer.cc: NHWC is kept where half of the convolutions are in fp16).
-static Layout layout_of_kernels(const TrainingOptions& options) {
-  const bool rewritten = options.framework == Framework::tensorflow &&
-                         options.execution != ExecutionMode::eager && options.precision == Precision::fp32;
-  return rewritten ? Layout::nchw : options.layout;
-}
-
 Software::Software(const TrainingOptions& options)
     : precision(options.precision),
-      layout(layout_of_kernels(options)),
+      layout(kernel_layout(options)),
       execution(options.execution),
       costs(software_costs(options.framework, options.execution, layout)),
       one_process_a_host(options.one_process_a_host) {

@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "sim/base/quantity.h"
+#include "sim/costs/kernel_layout.h"
 #include "sim/costs/residuals.h"
 #include "sim/plan/process_memory.h"
 #include "sim/run/bottleneck.h"
@@ -180,7 +181,7 @@ SoftwareResult software_of(const PreparedRun& run) {
   const TrainingOptions& options = run.graph->options;
   return {std::string(to_string(options.framework)),
           std::string(to_string(options.execution)),
-          std::string(to_string(options.layout)),
+          std::string(to_string(kernel_layout(options))),
           std::string(to_string(options.precision)),
           std::string(to_string(options.update_mode())),
           run.transport,

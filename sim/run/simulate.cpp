@@ -258,7 +258,9 @@ void Preparer::add_doubts(const Point& point, const YamlNode* instead, const Wha
   if (std::optional<Doubt> doubt = doubt_of_loader(point.training.input); doubt && run.plan.input) {
     const auto with_rate = [&](double factor) {
       Point other = point;
-      other.training.input.library.core_images_per_s *= factor;
+      InputLibrary& library = other.training.input.library;
+      library.core_images_per_s *= factor;
+      library.image_overhead_s /= factor;  // the same share of a core's time
       return prepared(other);
     };
     const double factor = std::exp(quantile_80 * *doubt->source.spread);

@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "sim/calibration/calibration.h"
+#include "sim/calibration/efficiency_fit.h"
+#include "sim/calibration/fit_parameters.h"
 #include "sim/costs/residuals.h"
 #include "sim/costs/software_evidence.h"
 #include "tests/calibration/written_file.h"
@@ -129,6 +131,44 @@ TEST_CASE("what is not measured stays at its prior, and other precisions at thei
         approx(0.7).epsilon(1e-6));
   const Efficiency& fp16 = d.efficiency[static_cast<std::size_t>(Precision::fp16)];
   CHECK(fp16.compute[static_cast<std::size_t>(KernelClass::convolution_1x1)] == approx(0.5).epsilon(1e-6));
+}
+
+TEST_CASE("a fit to one's own rows halves Winograd's share where integers share a pipe of the peak") {
+  // 128 multiply-adds a multiprocessor and clock, of Ampere's and Ada's chips for graphics; GA100 has 64.
+  constexpr double typical = 1.2;
+  int shared = 0;
+  for (const std::string& name : device_names()) {
+    const DeviceType device = load_device(name, {});
+    if (device.cpu || !device.runs(Precision::fp32)) continue;
+    CAPTURE(device.name);
+    Work relu;  // tells nothing of convolutions
+    relu.kind = KernelKind::elementwise;
+    relu.bytes_per_image = 1e6;
+    const DeviceType fitted =
+        fit_efficiencies(device, {{{relu}, 32, Precision::fp32, 1e-3, 0.05, true, false, {}}});
+    const auto share_of = [](const DeviceType& of, KernelClass c) {
+      return of.efficiency.front().compute[static_cast<std::size_t>(c)];
+    };
+    const bool is_chip_for_computing = device.name.starts_with("a100") || device.name.starts_with("a30");
+    const bool is_shared =
+        (device.generation == "ampere" && !is_chip_for_computing) || device.generation == "ada";
+    CHECK(share_of(fitted, KernelClass::convolution_3x3) ==
+          approx(is_shared ? typical / 2 : typical).epsilon(1e-6));
+    CHECK(share_of(fitted, KernelClass::convolution_1x1) == approx(0.7).epsilon(1e-6));
+    shared += is_shared ? 1 : 0;
+    // The catalogue's fit puts what it finds of all GPUs on the device by the same function.
+    Efficiency put;
+    for (const FitParameter& p : fit_parameters())
+      if (p.key == "convolution_3x3") put_parameter(p, p.cores, ComputePath::cores, device, put);
+    CHECK(put.compute[static_cast<std::size_t>(KernelClass::convolution_3x3)] ==
+          approx(is_shared ? typical / 2 : typical).epsilon(1e-12));
+  }
+  CHECK(shared >= 10);
+  // The same chip under one's own name
+  DeviceType own = load_device("a100-sxm4-40gb", {});
+  own.name = "own";
+  for (const FitParameter& p : fit_parameters())
+    if (p.key == "convolution_3x3") CHECK(times_on_device(p, ComputePath::cores, own) == 1);
 }
 
 TEST_CASE("without observations a device stays as it is") {
@@ -351,9 +391,7 @@ TEST_CASE("a slow host is found from steps that wait for it, and is no part of t
       }
     return text;
   };
-  // A slow host and long launches look alike with one image; batches up to where the device is waited for tell
-  // them apart.
-  const Profile small(profile_of({1, 2, 4, 8, 16, 32, 64})), large(profile_of({128, 256}));
+  const Profile small(profile_of({1, 2, 8, 64})), large(profile_of({128, 256}));
   const CalibrationReport found = calibrate({small.path()}, "v100-sxm2-16gb");
   CHECK(found.host_issue_factor == approx(slow).epsilon(0.05));
   CHECK(found.device.issue_factor == load_device("v100-sxm2-16gb", {}).issue_factor);

@@ -222,6 +222,46 @@ TEST_CASE("a repeated kernel finds in the cache what fits there until it is read
   }
 }
 
+TEST_CASE("a kernel is captured in a CUDA graph where its row says so, whatever its software") {
+  // Two ReLU rows of an A100 that differ in software only, beside a captured one.
+  const auto row_of = [](const std::string& software, const std::string& execution) {
+    const WrittenFile profile(
+        "device,kernel,batch,step,time_ms,software,execution\na100-sxm4-40gb,relu 200704,8,forward,0.02," +
+        software + "," + execution + "\n");
+    return read_measurements(profile.path()).at(0);
+  };
+  const DeviceType a100 = load_device("a100-sxm4-40gb", {});
+  const auto works_of = [&](const Measurement& row) {
+    std::vector<Work> works = measured_work(row);
+    find_in_cache(row, a100, works);
+    return works;
+  };
+  const std::vector<Work> launched = works_of(row_of("pytorch", ""));
+  for (const char* software : {"tensorflow", "tensorflow1", "mxnet", "caffe"}) {
+    CAPTURE(software);
+    CHECK(row_of(software, "").execution == ExecutionMode::eager);  // which launch the catalogue's fit takes
+    CHECK(works_of(row_of(software, "")) == launched);
+    CHECK(works_of(row_of(software, "graph")) == works_of(row_of("pytorch", "graph")));
+  }
+  CHECK_FALSE(works_of(row_of("pytorch", "graph")) == launched);
+}
+
+TEST_CASE("a network's family is told by its file's name alone, whatever images and classes it has") {
+  for (const auto& [model, family] : std::map<std::string, std::string>{
+           {"resnet50", "resnet"},
+           {"wide_resnet50_2", "resnet"},
+           {"se_resnet50", "se_resnet"},
+           {"vgg16@32/10", "vgg"},
+           {"mobilenet_v2@224", "mobilenet"},
+           {"models/alexnet_caffe.yaml", "alexnet"},
+           {"models/resnet18_profet.yaml@32/10", "resnet"},
+           {"models/wide_resnet50_tf.yaml@64", "resnet"}})
+    CHECK_MESSAGE(network_family(model) == family, model);
+  // Of all published networks: a family begins like the name of its file, and is not empty.
+  for (const Measurement& m : read_measurements(data_path("results/published") + "/single_device.csv"))
+    CHECK_MESSAGE(!network_family(m.model).empty(), m.model);
+}
+
 TEST_CASE("the catalogue says of each way of execution how many figures its kernels were fitted to") {
   std::map<std::pair<Framework, bool>, int> rows;  // by framework, and whether a compiler makes the kernels
   for (const Measurement& m : read_measurements(data_path("results/published") + "/single_device.csv"))

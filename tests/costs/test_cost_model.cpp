@@ -163,6 +163,31 @@ TEST_CASE("Winograd's algorithm is for channels first: with channels last the ge
   CHECK(compute_efficiency(w, 2, Precision::fp32, e, Layout::nhwc) == 2);
 }
 
+TEST_CASE("TensorFlow turns graphs in values of four bytes into channels first, and only these") {
+  for (std::size_t f = 0; f < framework_count; ++f)
+    for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})
+      for (const ExecutionMode execution :
+           {ExecutionMode::eager, ExecutionMode::graph, ExecutionMode::compiled})
+        for (const Layout layout : {Layout::nchw, Layout::nhwc}) {
+          TrainingOptions options;
+          options.framework = static_cast<Framework>(f);
+          options.precision = precision;
+          options.execution = execution;
+          options.layout = layout;
+          CAPTURE(framework_names[f]);
+          CAPTURE(to_string(precision));
+          CAPTURE(to_string(execution));
+          const std::string_view name = framework_names[f];
+          const bool turned = (name == "tensorflow" || name == "tensorflow1") &&
+                              execution != ExecutionMode::eager &&
+                              (precision == Precision::fp32 || precision == Precision::tf32);
+          const Layout expected = turned ? Layout::nchw : layout;
+          CHECK(Software(options).layout == expected);
+          CHECK(Software(options).costs.convolution ==
+                software_costs(options.framework, execution, expected).convolution);
+        }
+}
+
 TEST_CASE("a framework's depthwise kernels have a factor of their own") {
   DeviceType device = ideal();
   device.issue_factor = 1;

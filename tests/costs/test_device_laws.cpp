@@ -96,6 +96,59 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("no framework's kernels run beyond a device's peak or bandwidth, whatever it makes of them") {
+  // Elementwise kernels, pooling and normalizations move their bytes and hardly compute.
+  std::vector<Work> moving;
+  for (const KernelKind kind : {KernelKind::elementwise, KernelKind::pooling, KernelKind::normalization})
+    for (const Phase phase : {Phase::forward, Phase::data_gradient}) {
+      Work work;
+      work.kind = kind;
+      work.phase = phase;
+      work.bytes_per_image = 3e6;
+      work.flops_per_image = 1e6;
+      moving.push_back(work);
+    }
+  const auto saving_of = [](const Work& work) {
+    if (work.groups > 1 || work.stride > 1) return 1.0;
+    return work.kernel_h == 3 ? 4.0 : work.kernel_h >= 5 ? 100.0 / 36 : 1.0;
+  };
+  int faster = 0;  // than the device's own kernels
+  for (const DeviceType& device : fitted_devices())
+    for (const auto& [precision, peak] : device.peak_flops)
+      for (std::size_t f = 0; f < framework_count; ++f)
+        for (const ExecutionMode execution : {ExecutionMode::eager, ExecutionMode::graph})
+          for (const Layout layout : {Layout::nchw, Layout::nhwc}) {
+            CAPTURE(device.name);
+            CAPTURE(to_string(precision));
+            CAPTURE(framework_names[f]);
+            TrainingOptions options;
+            options.precision = precision;
+            options.framework = static_cast<Framework>(f);
+            options.execution = execution;
+            options.layout = layout;
+            const Software software(options);
+            const SoftwareCosts& costs = software.costs;
+            if (std::min({costs.convolution, costs.depthwise, costs.normalization, costs.elementwise}) < 1)
+              ++faster;
+            const auto check = [&](const Work& work, double images) {
+              const double time_s = operation_time_s(work, images, software, device);
+              const double fp32_peak =
+                  device.runs(Precision::fp32) ? device.peak_flops.at(Precision::fp32) : 0;
+              const double highest = std::max(precision == Precision::fp32 ? 0 : peak,
+                                              fp32_peak * saving_of(work));
+              REQUIRE(work.flops_per_image * images / time_s <= highest * (1 + 1e-9));
+              REQUIRE((work.bytes_per_image * images + work.bytes_fixed) / time_s <=
+                      device.memory_bandwidth_Bps * (1 + 1e-9));
+            };
+            for (const Work& work : moving) check(work, 256);
+            for (const ConvolutionShape& shape : shapes())
+              check(convolution_of(shape.in, shape.out, shape.kernel, shape.side, shape.groups,
+                                   Phase::forward, element_bytes(precision)),
+                    256);
+          }
+  CHECK(faster > 0);
+}
+
 TEST_CASE("lower precision is never slower on the same device") {
   for (const DeviceType& device : fitted_devices()) {
     if (!device.runs(Precision::fp32)) continue;

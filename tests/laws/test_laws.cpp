@@ -216,3 +216,33 @@ TEST_CASE("the order in which nodes are written changes names only") {
     } while (std::next_permutation(entries.begin(), entries.end()));
   }
 }
+
+TEST_CASE("the first bucket of 1 MiB is DistributedDataParallel's, and nobody else's") {
+  // Eight layers of 800 kB: 1 MiB is reached with the second, 25 MiB never.
+  constexpr double first_bytes = 2 * 800'000;
+  const auto has_first_bucket = [](Framework framework, int devices, const std::string& more) {
+    TrainingOptions options;
+    options.framework = framework;
+    options.optimizer = Optimizer::momentum;
+    const lab::Experiment experiment = lab::Experiment::with_global_batch(
+        lab::custom_model(8, 200'000), lab::star(devices, "1GB/s", "10us"),
+        "{kind: data_parallel, sync: all_reduce" + more + "}", 8, options);
+    const std::vector<Communication>& sums = experiment.plan().communications;
+    return std::any_of(sums.begin(), sums.end(),
+                       [&](const Communication& sum) { return sum.bytes == first_bytes; });
+  };
+  for (std::size_t f = 0; f < framework_count; ++f) {
+    CAPTURE(framework_names[f]);
+    const auto framework = static_cast<Framework>(f);
+    const bool is_ddp = framework == Framework::pytorch || framework == Framework::pytorch1;
+    for (const int devices : {2, 4}) {
+      CHECK(has_first_bucket(framework, devices, "") == is_ddp);
+      CHECK(has_first_bucket(framework, devices, ", zero: 1") == is_ddp);
+      for (const char* other : {", bucket: 25MiB", ", overlap: false", ", zero: 2", ", zero: 3"}) {
+        CAPTURE(other);
+        CHECK_FALSE(has_first_bucket(framework, devices, other));
+      }
+    }
+    CHECK_FALSE(has_first_bucket(framework, 1, ""));
+  }
+}

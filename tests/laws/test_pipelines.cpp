@@ -11,6 +11,7 @@
 #include <set>
 
 #include "sim/plan/ledger.h"
+#include "strategies/pipeline/pipeline_schedule.h"
 #include "tests/laws/pipelines.h"
 #include "tests/support/approx.h"
 
@@ -313,5 +314,50 @@ TEST_CASE("optimal is no slower in the replay than even and balanced, but for th
       return c.experiment().run().step_time_s;
     };
     CHECK(step_s("optimal") <= std::min(step_s("even"), step_s("balanced")) * (1 + estimate_error));
+  }
+}
+
+TEST_CASE("what a host does of its own in a step delays replay, step time and the walk over a cut alike") {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    lab::Dice dice(seed);
+    const TrainingGraph graph = build_training_graph(
+        read_model(parse_yaml(branched_model(dice), "model")), {Precision::fp32, Optimizer::momentum});
+    const int devices = dice.between(2, 4);
+    Machine machine = build_machine(
+        read_cluster(parse_yaml(lab::star(devices, fmt::format("{}MB/s", dice.between(50, 5000)), "10us"),
+                                "cluster")),
+        0);
+    const double factor = 0.5 * dice.between(1, 6);
+    for (DeviceType& type : machine.device_types) type.issue_factor = factor;
+    Software at_once(Precision::fp32);
+    at_once.costs.issue_forward_s = 1e-6 * dice.between(0, 50);
+    at_once.costs.issue_backward_s = 1e-6 * dice.between(0, 50);
+    at_once.costs.issue_update_s = 1e-6 * dice.between(0, 50);
+    Software later = at_once;
+    later.costs.issue_step_s = 1e-4 * dice.between(1, 30);
+    const CostModel cost(at_once), cost_later(later);
+    const double delay_s = later.costs.issue_step_s * factor;
+    const DeviceType& type = machine.device_types.front();
+    CHECK(step_time_s(graph, 8, cost_later, type) ==
+          approx(step_time_s(graph, 8, cost, type) + delay_s).epsilon(1e-9));
+    for (const char* text : {"{kind: single}", "{kind: data_parallel, sync: all_reduce}",
+                             "{kind: pipeline, micro_batches: 2}"}) {
+      CAPTURE(text);
+      const std::unique_ptr<Strategy> strategy = read_strategy(parse_yaml(text, "strategy"));
+      const BatchSpec batch{8, std::nullopt, {"test", 1, 1}};
+      const auto step_s = [&](const CostModel& with) {
+        const ReportedPlan planned = strategy->plan({graph, machine, with, batch});
+        return replay(planned.plan, machine, with, {true, NetworkModel::convoy}).step_time_s;
+      };
+      CHECK(step_s(cost_later) == approx(step_s(cost) + delay_s).epsilon(1e-9));
+    }
+    const Units units = find_units(graph);
+    const auto walk_s = [&](const CostModel& with) {
+      PipelineShape shape{{{0}, {1}}, 2, 3, 4, PipelineSchedule::gpipe, Recompute::never};
+      const PipelineCosts costs({graph, machine, with, {}}, units, shape);
+      return schedule_s(costs, {{0, 1}, {costs.unit_count() / 2, 1}});
+    };
+    CHECK(walk_s(cost_later) == approx(walk_s(cost) + delay_s).epsilon(1e-9));
   }
 }
