@@ -86,7 +86,7 @@ const Keys<GradientSync>& gradient_sync_keys() {
         quantity_key<Sync>(
             "bucket", "25MiB", Dimension::bytes,
             "gradients sent as one message; without overlap all of them, unless given or "
-            "with zero: 2 or 3",
+            "with zero: 2 or 3; left out, PyTorch's first closes at 1 MiB",
             &Sync::bucket_bytes,
             [](const Sync& sync) { return usual_bucket_bytes(sync.overlap || sync.zero >= 2); })
             .given(&Sync::bucket_given),
