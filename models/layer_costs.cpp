@@ -188,7 +188,7 @@ template <typename Convolution>
 void set_geometry(const Convolution& conv, Work& work) {
   work.kernel_h = conv.kernel.h;
   work.kernel_w = conv.kernel.w;
-  work.stride = conv.stride.h;
+  work.stride = std::max(conv.stride.h, conv.stride.w);
   work.groups = conv.groups;
 }
 

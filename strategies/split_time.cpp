@@ -40,7 +40,6 @@ double least_split_time_s(const TrainingGraph& graph, const Operation& operation
   const auto whole_images = static_cast<std::int64_t>(std::floor(images));
   double least_s = cost.time_s(operation.work,
                                static_cast<double>(std::max<std::int64_t>(1, whole_images / devices)), type);
-  if (devices == 1) return std::min(least_s, cost.time_s(operation.work, images, type));
   const double share =
       smallest_share(graph.model, graph.model.layers[operation.layer], whole_images, devices, grid);
   Work part = operation.work;

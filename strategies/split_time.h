@@ -15,7 +15,7 @@ namespace convoy::inline search {
 /// most that part of all bytes, and the kernel's geometry as it is then and as it is where what does not
 /// divide gives one more.
 /// @param grid of as many rows times columns as devices, where a layer may be split by both at once
-/// @pre devices <= images, and no layout has fewer channels, rows or columns than devices
+/// @pre 1 < devices <= images, and no layout has fewer channels, rows or columns than devices
 double least_split_time_s(const TrainingGraph& graph, const Operation& operation, double images,
                           std::int64_t devices, const std::optional<Size2>& grid, const CostModel& cost,
                           const DeviceType& type);

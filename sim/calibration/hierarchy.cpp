@@ -97,9 +97,10 @@ Hierarchy::Hierarchy(std::vector<DeviceType> devices) : devices_(std::move(devic
 }
 
 std::optional<std::size_t> Hierarchy::find(const std::string& device) const {
-  for (std::size_t d = 0; d < devices_.size(); ++d)
-    if (devices_[d].name == device) return d;
-  return std::nullopt;
+  const auto found = std::find_if(devices_.begin(), devices_.end(),
+                                  [&](const DeviceType& known) { return known.name == device; });
+  if (found == devices_.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - devices_.begin());
 }
 
 Hierarchy::Term Hierarchy::unknown(const std::string& name, double prior, double spread, double coefficient) {

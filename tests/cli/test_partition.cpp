@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
+#include "sim/base/quantity.h"
 #include "tests/cli/program.h"
 
 using nlohmann::json;
@@ -74,6 +78,44 @@ TEST_CASE("partition: a table for people prints the seed of what draws, and what
   CHECK(run.exit_code == 0);
   CHECK(run.out.find("random, seed 7\n") != std::string::npos);
   CHECK(run.out.find("NO, not into") != std::string::npos);
+}
+
+TEST_CASE("partition: the table for people has the figures of the JSON") {
+  const Workplace place;
+  place.file("graph.json", graph);
+  for (const std::string method : {"round_robin", "heft", "dfs"})
+    for (const int parts : {1, 2, 3}) {
+      CAPTURE(method);
+      CAPTURE(parts);
+      const auto partitioned = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> arguments{"partition", "graph.json", "--method",
+                                           method,      "--parts",    fmt::format("{}", parts),
+                                           "--memory",  "1MB"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        return place.convoy(arguments).out;
+      };
+      const json report = json::parse(partitioned({"--json"}));
+      std::vector<std::string> peaks;
+      for (const double bytes : report["peak_memory_bytes"]) peaks.push_back(convoy::format_bytes(bytes));
+      std::map<std::string, std::string> rows;  // by label
+      std::istringstream table(partitioned({}));
+      for (std::string line; std::getline(table, line);) {
+        const std::size_t gap = line.find("  "), text = line.find_first_not_of(' ', gap);
+        if (gap != std::string::npos && text != std::string::npos)
+          rows[line.substr(0, gap)] = line.substr(text);
+      }
+      const auto time = [&](const char* key) {
+        return convoy::format_time(1e-6 * report[key].get<double>());
+      };
+      CHECK(rows["parts"] == fmt::format("{}", parts));
+      CHECK(rows["method"] == method);
+      CHECK(rows["makespan"].starts_with(time("makespan_us") + ", "));
+      CHECK(rows["own schedule"] == time("schedule_makespan_us"));
+      CHECK(rows["cut"] == convoy::format_bytes(report["cut_bytes"].get<double>()));
+      CHECK(rows["load imbalance"] == fmt::format("{:.3f}", report["load_imbalance"].get<double>()));
+      CHECK(rows["peak memory"] == fmt::format("{}", fmt::join(peaks, ", ")));
+      CHECK(rows["fits"].starts_with(report["fits"].get<bool>() ? "yes, " : "NO, "));
+    }
 }
 
 TEST_CASE("partition: an experiment stands for its training graph") {

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <string>
 
+#include "sim/base/input_error.h"
 #include "sim/cli/commands.h"
 #include "tests/cli/program.h"
 #include "tests/support/approx.h"
@@ -45,10 +46,32 @@ TEST_CASE("show: every subject lists what there is, and each thing of it in deta
       CAPTURE(name);
       CHECK(text.out.find(name) != std::string::npos);
       if (name.find("DEPTH") != std::string::npos) continue;  // a pattern, not a model
-      CHECK_FALSE(shown(subject, name, false).empty());
-      CHECK(json::parse(shown(subject, name, true)).is_object());
+      const std::string in_words = shown(subject, name, false), as_json = shown(subject, name, true);
+      CHECK(json::parse(as_json).is_object());
+      // The last line ends, and no empty one follows.
+      for (const std::string& written : {in_words, as_json}) {
+        REQUIRE(written.size() > 1);
+        CHECK(written.back() == '\n');
+        CHECK(written[written.size() - 2] != '\n');
+      }
     }
   }
+}
+
+TEST_CASE("show: a name that there is not is refused in one line at the command, as text and as JSON") {
+  for (const std::string& subject : convoy::show_subjects())
+    for (const bool as_json : {false, true}) {
+      CAPTURE(subject);
+      std::string error;
+      try {
+        shown(subject, "no-such-thing", as_json);
+      } catch (const convoy::InputError& refused) {
+        error = refused.what();
+      }
+      CHECK(error.starts_with("show " + subject + ":1:1: "));
+      CHECK(error.find("'no-such-thing'") != std::string::npos);
+      CHECK(error.find('\n') == std::string::npos);
+    }
 }
 
 TEST_CASE("show models: resnet50 as torchvision counts it") {

@@ -187,6 +187,39 @@ TEST_CASE("NCCL's ring and trees by hand: 4 hosts of 1, 100 bytes, LL") {
   CHECK(nccl_ring_s(situation, 1e6, true) == approx(3 * 5e-3 + 0.75 * 1e6 / 1e12).epsilon(1e-9));
 }
 
+TEST_CASE("NCCL inside a host: LL's flags take half of the links, and large sums have more of them [law]") {
+  for (const std::uint32_t n : {2u, 4u, 8u})
+    for (const std::size_t generation : {0u, 1u, 2u, 3u})
+      for (const bool half : {false, true}) {
+        CAPTURE(n);
+        CAPTURE(generation);
+        CAPTURE(half);
+        NcclSituation situation;
+        situation.ranks = n;
+        situation.bus_bandwidth_Bps = 200e9;
+        situation.ring[static_cast<std::size_t>(NcclWire::nvlink)] = {static_cast<double>(n), 3.4e-6};
+        situation.generation = generation;
+        // Bytes of a second, from how much longer more of them take.
+        const auto bandwidth_Bps = [&](double bytes) {
+          const double steps = (half ? 1 : 2) * (n - 1.0) / n;
+          return steps * bytes /
+                 (nccl_ring_s(situation, 2 * bytes, half) - nccl_ring_s(situation, bytes, half));
+        };
+        // LL sends a flag of four bytes with every four of data (NCCL's device/prims_ll.h).
+        CHECK(bandwidth_Bps(1e3) <= situation.bus_bandwidth_Bps / 2);
+        CHECK(bandwidth_Bps(1e3) < 0.9 * bandwidth_Bps(1e10));
+        // Between them LL128 is best, which sends eight bytes of flags with every 120 of data.
+        double most_Bps = 0;
+        for (double bytes = 1e3; bytes < 1e10; bytes *= 2) {
+          const double rate_Bps = bandwidth_Bps(bytes);
+          const bool of_ll128 = rate_Bps > 1.2 * bandwidth_Bps(1e3) && rate_Bps < 0.9 * bandwidth_Bps(1e10);
+          if (of_ll128) most_Bps = std::max(most_Bps, rate_Bps);
+        }
+        CHECK(most_Bps > 0);
+        CHECK(most_Bps <= situation.bus_bandwidth_Bps * 120 / 128);
+      }
+}
+
 TEST_CASE("NCCL takes rings for large sums, trees for small ones over many hosts") {
   const auto is_tree = [](const Machine& machine, double bytes) {
     const auto ranks = first_ranks(machine.devices.size());

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "sim/plan/ledger.h"
 #include "tests/laws/pipelines.h"
@@ -124,6 +125,35 @@ TEST_CASE("without flush a stage updates once for every replica's share of micro
       }
       CHECK(updates > 0);
       CHECK(backward / c.share(s) - updates <= 1);
+    }
+  }
+}
+
+TEST_CASE(
+    "without flush: roles are called by their stages, and step k ends with the last of its micro-batches") {
+  for (unsigned seed = 1; seed <= 80; ++seed) {
+    const EndlessCase c(seed);
+    CAPTURE(seed);
+    CAPTURE(c.strategy());
+    const lab::Experiment experiment = c.experiment();
+    const EndlessRun* const run = experiment.plan().endless();
+    REQUIRE(run);
+    std::set<std::string> names;  // of roles: their stage, and what tells them apart in it
+    for (const Role& role : experiment.plan().roles) {
+      const std::size_t stage = stage_of(experiment.report(), role.members.front());
+      CHECK(role.name.starts_with(fmt::format("stage {} ", stage)));
+      CHECK(names.insert(role.name).second);
+    }
+    for (std::size_t k = 0; k < run->steps.size(); ++k) {
+      std::set<std::size_t> stages;  // of each one slot has the last micro-batch
+      for (const EndlessRun::End& end : run->steps[k]) {
+        const Role& role = experiment.plan().roles[end.role];
+        CAPTURE(role.name);
+        const std::string& name = role.program[end.task].name;
+        CHECK(name == fmt::format("backward #{}", (k + 1) * static_cast<std::size_t>(c.micro_batches) - 1));
+        CHECK(stages.insert(stage_of(experiment.report(), role.members.front())).second);
+      }
+      CHECK(stages.size() == c.replicas.size());
     }
   }
 }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string_view>
 
+#include "strategies/split_time.h"
 #include "tests/laws/laws.h"
 #include "tests/laws/random_experiment.h"
 
@@ -255,4 +256,56 @@ TEST_CASE("hybrid: with all layers split by images it is data parallelism, in gr
       CHECK(same(result.endpoints[d].exposed_comm_s, replicas.endpoints[d].exposed_comm_s));
     }
   }
+}
+
+TEST_CASE("hybrid: no part of an operation takes less than the least that its bound says, on uneven grids") {
+  int compared = 0, near = 0;
+  for (unsigned seed = 1; seed <= 120; ++seed) {
+    Dice dice(seed);
+    const Size2 grid{dice.between(1, 3), dice.between(2, 3)};
+    const auto devices = static_cast<int>(grid.h * grid.w);
+    // No axis has fewer than devices (see least_split_time_s).
+    std::string layers;
+    for (int i = dice.between(1, 3); i > 0; --i) {
+      layers += fmt::format("{{name: conv{}, kind: conv2d, out_channels: {}, kernel: 3, padding: 1}}, ", i,
+                            devices * dice.between(1, 3));
+      if (dice.coin()) layers += fmt::format("{{name: relu{}, kind: relu}}, ", i);
+    }
+    // Some rows and columns more than can be shared out evenly.
+    const int height = devices * dice.between(1, 3) + dice.between(0, 2);
+    const int width = devices * dice.between(1, 3) + dice.between(0, 2);
+    const std::string model =
+        fmt::format("{{name: net, input: [{}, {}, {}], layers: [{}]}}", devices, height, width, layers);
+    const std::int64_t images = devices * dice.between(1, 2);
+    CAPTURE(seed);
+    CAPTURE(model);
+    const std::string both = fmt::format("{{height: {}, width: {}}}", grid.h, grid.w);
+    for (const std::string& layout :
+         {both, std::string("batch"), std::string("filter"), std::string("width")}) {
+      CAPTURE(layout);
+      const Experiment experiment = Experiment::with_global_batch(
+          model, star(devices, "10Gbps", "1us"), "{kind: hybrid, conv: " + layout + "}", images);
+      const TrainingGraph& graph = experiment.graph();
+      // A catalogue's device prices kernels by their geometry, an ideal one by FLOPs and bytes.
+      for (const char* name : {"ideal", "v100-sxm2-16gb"}) {
+        const DeviceType type =
+            name == std::string("ideal") ? experiment.machine().device_types.front() : load_device(name, {});
+        for (const Role& role : experiment.plan().roles)
+          for (const Task& task : role.program)
+            for (const PlanOp& op : task.ops) {
+              if (op.operation == PlanOp::of_plan || op.work.phase == Phase::update) continue;
+              const Operation& whole = graph.operations[op.operation];
+              CAPTURE(whole.name);
+              const double part_s = experiment.cost().time_s(op.work, op.images, type),
+                           least_s = least_split_time_s(graph, whole, static_cast<double>(images), devices,
+                                                        grid, experiment.cost(), type);
+              CHECK(no_more(least_s, part_s));
+              near += part_s < 1.2 * least_s;
+              ++compared;
+            }
+      }
+    }
+  }
+  CHECK(compared > 10'000);
+  CHECK(near > compared / 10);
 }

@@ -108,6 +108,21 @@ TEST_CASE("files that are no network are errors of one line") {
         "net.onnx: node 'v1' (If): control flow and recurrent layers cannot be read");
 }
 
+TEST_CASE("files of more than 100,000 nodes or initialisers are refused before they are read to the end") {
+  const auto error = [](int nodes, int weights) {
+    OnnxWriter writer;
+    std::string last = writer.input("x", {1, 4});
+    for (int i = 0; i < weights; ++i) writer.weight(fmt::format("w{}", i), {1}, false);
+    for (int i = 0; i < nodes; ++i) last = writer.node("Relu", {last});
+    writer.output(last);
+    return import_error(writer.bytes());
+  };
+  const std::string refusal = "has more than 100000 nodes or initialisers";
+  CHECK(error(10, 10).find(refusal) == std::string::npos);
+  CHECK(error(100'001, 0).find(refusal) != std::string::npos);
+  CHECK(error(1, 100'001).find(refusal) != std::string::npos);
+}
+
 TEST_CASE("a cut file, or one with a wrong byte, is a network or an error but never a crash") {
   const std::string whole = exported(model_from("shufflenet_v2_x1_0"), -1, false).bytes();
   std::mt19937 random(20261);

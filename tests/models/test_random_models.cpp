@@ -178,6 +178,116 @@ TEST_CASE("random networks agree with a count one by one, and their graphs are s
   CHECK(read > rounds / 2);
 }
 
+namespace {
+
+/// A chain of layers whose every pair of numbers may differ between rows and columns.
+/// @param turned the same network on images with rows for columns
+std::string uneven_network(unsigned chain_seed, bool turned) {
+  std::mt19937 random(chain_seed);
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  const auto pair = [&](int h, int w) {
+    return turned ? fmt::format("[{}, {}]", w, h) : fmt::format("[{}, {}]", h, w);
+  };
+  /// Numbers from 1 to `most`, drawn in one order whatever the direction.
+  const auto drawn = [&](int most) {
+    const int h = 1 + below(most), w = 1 + below(most);
+    return pair(h, w);
+  };
+  const int height = 9 + below(12), width = 9 + below(12);
+  std::string text =
+      fmt::format("name: net\ninput: {}\nlayers:\n", turned ? fmt::format("[3, {}, {}]", width, height)
+                                                            : fmt::format("[3, {}, {}]", height, width));
+  for (int i = 0, count = 1 + below(5); i < count; ++i) {
+    std::string body;
+    switch (below(10)) {
+      case 0:
+        body = "kind: batch_norm";
+        break;
+      case 1:
+        body = "kind: adaptive_avg_pool, size: " + drawn(5);
+        break;
+      case 2:
+        body = "kind: upsample, size: " + drawn(20);
+        break;
+      case 3:
+      case 4: {
+        const int h = below(3), w = below(3);
+        body = fmt::format("kind: {}_pool, kernel: {}, stride: {}, padding: {}", below(2) ? "max" : "avg",
+                           pair(h + 1, w + 1), drawn(3), pair((h + 1) / 2, (w + 1) / 2));
+        break;
+      }
+      case 5: {
+        const int top = below(3), left = below(3);
+        body = fmt::format("kind: pad, {}: {}, {}: {}", turned ? "left" : "top", top, turned ? "top" : "left",
+                           left);
+        break;
+      }
+      case 6: {
+        const bool rows = below(2);
+        body = fmt::format("kind: slice, axis: {}, first: 0, last: 2", rows != turned ? 1 : 2);
+        break;
+      }
+      case 7:
+        body = fmt::format("kind: conv_transpose2d, out_channels: {}, kernel: {}, stride: {}", 1 + below(4),
+                           drawn(3), drawn(3));
+        break;
+      default:
+        body =
+            fmt::format("kind: conv2d, out_channels: {}, kernel: {}, stride: {}, padding: {}, dilation: {}",
+                        1 + below(4), drawn(3), drawn(3), drawn(2), drawn(2));
+    }
+    text += fmt::format("  - {{name: n{}, {}}}\n", i, body);
+  }
+  return text + "  - {name: flat, kind: flatten}\n  - {name: fc, kind: linear, out_features: 7}\n";
+}
+
+/// Of an operation on images that are turned over.
+Work turned_over(Work work) {
+  std::swap(work.kernel_h, work.kernel_w);
+  std::swap(work.out_h, work.out_w);
+  return work;
+}
+
+}  // namespace
+
+TEST_CASE("rows and columns are alike: a network turned over computes, moves and holds as much [law]") {
+  int compared = 0, uneven = 0;
+  for (unsigned chain_seed = 1; chain_seed <= 400; ++chain_seed) {
+    CAPTURE(chain_seed);
+    const std::string text = uneven_network(chain_seed, false), turned = uneven_network(chain_seed, true);
+    CAPTURE(text);
+    const std::string error = error_of(text);
+    if (!error.empty()) {  // shrunk to nothing
+      CHECK_FALSE(error_of(turned).empty());
+      continue;
+    }
+    ++compared;
+    for (const Framework framework : {Framework::pytorch, Framework::tensorflow})
+      for (const Precision precision : {Precision::fp32, Precision::fp16}) {
+        TrainingOptions options{precision, Optimizer::momentum};
+        options.framework = framework;
+        const TrainingGraph one = build_training_graph(model_from(text), options),
+                            other = build_training_graph(model_from(turned), options);
+        REQUIRE(one.operations.size() == other.operations.size());
+        for (std::size_t id = 0; id < one.operations.size(); ++id) {
+          CAPTURE(one.operations[id].name);
+          // A linear layer's rows are those of its matrix.
+          const Work& work = one.operations[id].work;
+          const bool matrix = work.kind == KernelKind::matmul;
+          CHECK((matrix ? work : turned_over(work)) == other.operations[id].work);
+          uneven += !matrix && work.kernel_h != work.kernel_w;
+        }
+        REQUIRE(one.buffers.size() == other.buffers.size());
+        for (std::size_t b = 0; b < one.buffers.size(); ++b)
+          CHECK(one.buffers[b].bytes_per_image == other.buffers[b].bytes_per_image);
+        for (std::size_t l = 0; l < one.model.layers.size(); ++l)
+          CHECK(one.model.layers[l].parameter_elements() == other.model.layers[l].parameter_elements());
+      }
+  }
+  CHECK(compared > 150);
+  CHECK(uneven > 150);
+}
+
 TEST_CASE("the graphs of all zoo models are sound") {
   for (std::string name : zoo_names()) {
     if (name == "wrn_DEPTH_WIDTH") name = "wrn_16_2";

@@ -280,6 +280,13 @@ TEST_CASE(
   CHECK(error([](Plan& plan) {
           plan.patterns[1].rounds[0].pairs = {{2, 1}, {2, 0}};
         }) == "plan: 'pull' is not the way back of 'push'");
+  // There or back in several rounds, of which the first would do, or in none; no task says so before.
+  for (const std::size_t pattern : {0, 1})
+    for (const std::size_t rounds : {0, 1, 2})
+      CHECK(error([&](Plan& plan) {
+              plan.roles[0].program.resize(1);
+              plan.patterns[pattern].rounds.resize(rounds, plan.patterns[pattern].rounds.front());
+            }) == (rounds == 1 ? "valid" : "plan: 'pull' is not the way back of 'push'"));
   CHECK(error([](Plan& plan) {
           plan.service()->exchanges = {{0, 2}};
         }) == "plan: the service exchanges communications 0 and 2 of 2");

@@ -212,3 +212,40 @@ TEST_CASE("planner: the strategy's text names the algorithm that auto came to") 
   CHECK(answer.choice->label.starts_with("auto all-reduce ("));
   CHECK(answer.choice->label.ends_with(")"));
 }
+
+TEST_CASE("planner: machines that cost nothing, or as much as others, are said to, without a ratio") {
+  const std::string own = "base: workstation-2-rtx-3090, price: 0USD/h";
+  const auto asked = [&](const std::string& servers, const std::string& objective) {
+    return answer_of(
+        plans::spec_of("{epochs: 30}", fmt::format("{{servers: [{}], batch_per_device: [64], objective: {}}}",
+                                                   servers, objective)),
+        false);
+  };
+  // Rented machines beside one's own that are free, in the order of the objective.
+  const PlanAnswer rented = asked("{name: mine, " + own + "}, aws-p3.16xlarge", "front");
+  REQUIRE(rented.choice);
+  REQUIRE(rented.front.size() == 2);
+  const auto of = [&](const std::string& server) {
+    for (const CandidateResultOfPlan& candidate : rented.front)
+      if (candidate.order.front().first == server) return candidate;
+    FAIL("not on the front: ", server);
+    return CandidateResultOfPlan{};
+  };
+  CHECK(of("mine").figures.cost_usd == 0);
+  REQUIRE(rented.choice->order.front().first == "mine");
+  CHECK(of("aws-p3.16xlarge").reason.ends_with(" quicker, dearer"));
+  // The same machine under two names.
+  for (const std::string objective : {"cost", "time", "energy"}) {
+    CAPTURE(objective);
+    for (const std::string price : {"0USD/h", "2.5USD/h"}) {
+      const std::string machine = "base: workstation-2-rtx-3090, price: " + price;
+      const PlanAnswer twins =
+          asked("{name: one, " + machine + "}, {name: other, " + machine + "}", objective);
+      REQUIRE(twins.runners_up.size() == 1);
+      const std::string& reason = twins.runners_up.front().reason;
+      CHECK(reason.find(objective == "energy" ? "takes as much energy"
+                        : objective == "time" ? "takes as much: "
+                                              : "costs as much: ") == 0);
+    }
+  }
+}

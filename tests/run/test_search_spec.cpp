@@ -48,6 +48,26 @@ TEST_CASE("search: a candidate's lists of values are multiplied out, the last ke
         "{kind: pipeline, begins: [l2]} {kind: pipeline, begins: [l3]} ");
 }
 
+TEST_CASE(
+    "search: a candidate's keys stand in the order of their table, however deep, and values as they are") {
+  const auto ordered = [](const std::string& strategy) {
+    return to_flow(in_table_order(parse_yaml(strategy, "s")));
+  };
+  CHECK(ordered("{micro_batches: 4, stages: 2, kind: pipeline}") ==
+        ordered("{kind: pipeline, stages: 2, micro_batches: 4}"));
+  const std::string inner = ordered(
+      "{stages: 2, inner: {bucket: 1MB, algorithm: ring, sync: all_reduce, kind: data_parallel}, kind: "
+      "pipeline}");
+  CHECK(inner == ordered("{kind: pipeline, inner: {kind: data_parallel, algorithm: ring, bucket: 1MB, sync: "
+                         "all_reduce}, stages: 2}"));
+  CHECK(inner.find("{kind: data_parallel, sync: all_reduce, ") != std::string::npos);
+  CHECK(ordered("{conv: {width: 3, height: 2}, kind: hybrid, groups: [{layout: {width: 3, height: 2}, kind: "
+                "conv2d}]}") ==
+        ordered("{kind: hybrid, groups: [{kind: conv2d, layout: {height: 2, width: 3}}], conv: {height: 2, "
+                "width: 3}}"));
+  CHECK(ordered("{kind: pipeline, begins: [b, a], stages: 3}").find("[b, a]") != std::string::npos);
+}
+
 TEST_CASE("search: what is wrong is an error with its place") {
   const auto error = [](const std::string& keys) { return Written(searched(keys)).error(); };
   CHECK(error("objective: speed") ==

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "tests/support/approx.h"
 #include "tests/support/lab.h"
@@ -310,4 +311,31 @@ TEST_CASE("hybrid: devices of two types have roles of their own, with equal shar
   REQUIRE(experiment.plan().roles.size() == 2);
   CHECK(experiment.plan().roles[0].program[0].ops[0].work ==
         experiment.plan().roles[1].program[0].ops[0].work);
+}
+
+TEST_CASE(
+    "hybrid: scheme b: each device sends its images to all others itself, and gets back from each itself") {
+  const Experiment experiment = Experiment::with_global_batch(
+      "{name: net, input: [4, 8, 8], layers: [{name: conv, kind: conv2d, out_channels: 4, kernel: 3, "
+      "padding: "
+      "1}, {name: flat, kind: flatten}, {name: fc, kind: linear, out_features: 6}]}",
+      star(3, "1GB/s", "1us"), "{kind: hybrid, conv: batch, fc: filter, scheme: b}", 7);
+  std::multiset<std::uint32_t> senders, receivers;
+  for (const Communication& comm : experiment.plan().communications) {
+    const bool gather = comm.name.starts_with("all-gather of");
+    if (!gather && !comm.name.starts_with("reduce-scatter of")) continue;
+    CAPTURE(comm.name);
+    std::set<std::uint32_t> from, to;
+    double sent = 0;
+    for (const Round& round : experiment.plan().patterns[comm.pattern].rounds)
+      round.for_each_message([&](std::uint32_t sender, std::uint32_t receiver, double fraction) {
+        from.insert(sender), to.insert(receiver);
+        sent += fraction * round.repeat;
+      });
+    CHECK(sent == approx(2.0));
+    REQUIRE((gather ? from : to).size() == 1);
+    (gather ? senders : receivers).insert(*(gather ? from : to).begin());
+  }
+  CHECK(senders == std::multiset<std::uint32_t>{0, 1, 2});
+  CHECK(receivers == std::multiset<std::uint32_t>{0, 1, 2});
 }

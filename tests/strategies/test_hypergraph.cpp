@@ -168,6 +168,38 @@ TEST_CASE("parts keep their own weights: together exactly one copy") {
   CHECK(weights == approx(e.graph().resident_bytes()[static_cast<std::size_t>(MemoryClass::weights)]));
 }
 
+TEST_CASE("parts hold what they make: together what one device does, and what they send each other [law]") {
+  const auto allocated = [](const lab::Experiment& e) {
+    double bytes = 0;
+    for (const Role& role : e.plan().roles)
+      for (const Task& task : role.program)
+        for (const PlanOp& op : task.ops)
+          for (const MemoryDelta& delta : op.allocates)
+            bytes += delta.bytes * static_cast<double>(role.members.size());
+    return bytes;
+  };
+  for (const int parts : {2, 3, 4})
+    for (const std::string more : {"", "{name: relu, kind: relu}, ", "{name: bn, kind: batch_norm}, "})
+      for (const int channels : {4, 7, 12}) {
+        CAPTURE(parts);
+        CAPTURE(more);
+        CAPTURE(channels);
+        // No channel reads another one, so that nothing is sent; each part reads the whole image.
+        const std::string model = fmt::format(
+            "{{name: net, input: [3, 8, 8], layers: [{{name: conv, kind: conv2d, out_channels: {}, "
+            "kernel: 3, padding: 1}}, {}{{name: pool, kind: max_pool, kernel: 2}}]}}",
+            channels, more);
+        const lab::Experiment e = experiment(model, parts, ", method: even, granularity: channel", 2);
+        const lab::Experiment single = lab::Experiment::with_global_batch(
+            model, lab::star(1, "1GB/s", "10us"), "{kind: single}", 2 * parts);
+        CHECK(e.run().comm_bytes == 0);
+        double images = 0;
+        for (const Buffer& buffer : e.graph().buffers)
+          if (buffer.role == BufferRole::image) images += buffer.bytes_per_image * 2 * parts;
+        CHECK(allocated(e) == approx(allocated(single) + (parts - 1) * images).epsilon(1e-9));
+      }
+}
+
 TEST_CASE("one part is exactly the single strategy") {
   for (const std::string more : {"", ", micro_batches: 4"}) {
     const lab::Experiment one = experiment("resnet18", 1, more, 8);

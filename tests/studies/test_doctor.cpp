@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <set>
 #include <sstream>
 
+#include "sim/base/quantity.h"
 #include "sim/costs/residuals.h"
 #include "sim/run/sweep.h"
 #include "sim/studies/doctor.h"
@@ -409,6 +411,35 @@ TEST_CASE("doctor: a loader is measured by lines of its own library only") {
     CHECK(measured(library).starts_with("DATA is a folder of images by class:\npython3"));
   for (const char* library : {"dali_cpu", "dali_gpu", "tf_data"})
     CHECK(measured(library).find("python3") == std::string::npos);
+}
+
+TEST_CASE("doctor: its text tells every run and all that is open of it, each measurement once") {
+  Hosts hosts;
+  hosts.more = "sweep: {training.batch_per_device: [8, 16, 32]}\n";
+  const Diagnosis diagnosis = diagnose(experiment_of(hosts.text()), 1, [](std::size_t, std::size_t) {});
+  REQUIRE(diagnosis.runs.size() == 3);
+  const std::string text = doctor_text(diagnosis);
+  std::set<std::string> measurements;
+  std::size_t at = 0;
+  for (const DoctorRun& run : diagnosis.runs) {
+    at = text.find(
+        fmt::format("\nrun {}: training.batch_per_device: {}, a step takes {}, {} to {} at 80 %\n", run.id,
+                    run.point.front().second.scalar, format_time(run.step_time_s),
+                    format_time(run.interval->step_time_s[0]), format_time(run.interval->step_time_s[1])),
+        at);
+    REQUIRE(at != std::string::npos);
+    REQUIRE(run.inputs.size() > 1);
+    for (const DoctorInput& input : run.inputs) {
+      at = text.find(fmt::format("  {}: {} (", input.key, input.value), at);
+      REQUIRE(at != std::string::npos);
+      if (input.variance_share >= 0.01) measurements.insert(input.measure);
+    }
+  }
+  for (const std::string& measurement : measurements) {
+    const std::size_t first = text.find("\n" + measurement + "\n");
+    REQUIRE(first != std::string::npos);
+    CHECK(text.find("\n" + measurement + "\n", first + 1) == std::string::npos);
+  }
 }
 
 TEST_CASE("doctor: an anchor has the images that a device works on") {
