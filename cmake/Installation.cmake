@@ -11,9 +11,18 @@ install(DIRECTORY results/published DESTINATION ${CMAKE_INSTALL_DATADIR}/convoy/
 install(FILES README.md CHANGELOG.md CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-# Manual pages are what the program says of itself.
+# Manual pages are what the program says of itself; those of its helpers are written by hand.
 set(manual ${CMAKE_BINARY_DIR}/manual)
 file(MAKE_DIRECTORY ${manual})
+foreach(page sim/mpi/convoy-mpi.1 strategies/partition/zoltan/convoy-zoltan.1)
+  cmake_path(GET page STEM helper)
+  if(TARGET ${helper})
+    list(APPEND helper_pages ${PROJECT_SOURCE_DIR}/${page})
+  endif()
+endforeach()
+if(helper_pages)
+  set(copy_pages COMMAND ${CMAKE_COMMAND} -E copy ${helper_pages} ${manual})
+endif()
 find_program(GZIP_PROGRAM gzip)
 if(GZIP_PROGRAM)
   set(compress COMMAND sh -c "exec '${GZIP_PROGRAM}' -9n '${manual}'/*.[15]")
@@ -22,9 +31,10 @@ add_custom_command(OUTPUT ${manual}/made
                    COMMAND ${CMAKE_COMMAND} -E rm -rf ${manual}
                    COMMAND ${CMAKE_COMMAND} -E make_directory ${manual}
                    COMMAND convoy manual ${manual}
+                   ${copy_pages}
                    ${compress}
                    COMMAND ${CMAKE_COMMAND} -E touch ${manual}/made
-                   DEPENDS convoy COMMENT "Writing manual pages" VERBATIM)
+                   DEPENDS convoy ${helper_pages} COMMENT "Writing manual pages" VERBATIM)
 add_custom_target(manual ALL DEPENDS ${manual}/made)
 foreach(section 1 5)
   install(DIRECTORY ${manual}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section}

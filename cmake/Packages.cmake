@@ -30,9 +30,15 @@ License: Expat
 License: Expat
  @license@
 ]=])
+file(CONFIGURE OUTPUT packaging/overrides @ONLY CONTENT [=[
+# Stands in for ns-3's libraries with functions that do nothing, and calls none itself.
+convoy: shared-library-lacks-prerequisites [usr/lib/convoy/ns3/*]
+]=])
 execute_process(COMMAND gzip -9nkf ${packaging}/changelog)
 file(CREATE_LINK convoy ${packaging}/libconvoy-dev SYMBOLIC)
 install(FILES ${packaging}/changelog.gz ${packaging}/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/convoy
+        COMPONENT debian EXCLUDE_FROM_ALL)
+install(FILES ${packaging}/overrides DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides RENAME convoy
         COMPONENT debian EXCLUDE_FROM_ALL)
 install(FILES sim/cli/completion/_convoy DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions
         COMPONENT debian EXCLUDE_FROM_ALL)

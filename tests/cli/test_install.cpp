@@ -39,7 +39,7 @@ TEST_CASE("install: the program finds its data beside it, wherever it is put") {
   CHECK(libraries.out.find("libsimgrid") != std::string::npos);
   if (const std::size_t ns3 = libraries.out.find("=>", libraries.out.find("libns3"));
       ns3 != std::string::npos)
-    CHECK(libraries.out.substr(ns3, libraries.out.find('\n', ns3) - ns3).find("/convoy/libns3") !=
+    CHECK(libraries.out.substr(ns3, libraries.out.find('\n', ns3) - ns3).find("/convoy/ns3/libns3") !=
           std::string::npos);
 #ifdef CONVOY_PYTHON
   const Finished module = place.shell("PYTHONPATH=elsewhere/lib/python3/dist-packages " CONVOY_PYTHON
