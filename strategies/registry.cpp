@@ -6,6 +6,7 @@
 
 #include "sim/base/key_parts.h"
 #include "sim/lowering/jitter.h"
+#include "strategies/add_strategy.h"
 #include "strategies/auto_options.h"
 #include "strategies/data_parallel/data_parallel.h"
 #include "strategies/elastic/elastic.h"
@@ -20,12 +21,23 @@
 namespace convoy::inline strategies {
 namespace {
 
+/// Rows of programs that are built with this library.
+struct Additions {
+  std::vector<StrategyEntry> rows;
+  bool closed = false;  ///< the registry is made
+};
+Additions& additions() {
+  static Additions added;
+  return added;
+}
+
 /// The registry without the key that all kinds have whose devices talk to each other.
 std::vector<StrategyEntry> rows() {
   std::vector<StrategyEntry> table;
   for (const auto entry : {&single_entry, &data_parallel_entry, &elastic_entry, &filter_parallel_entry,
                            &hybrid_entry, &hypergraph_entry, &pardnn_entry, &pipeline_entry, &auto_entry})
     table.push_back(entry());
+  table.insert(table.end(), additions().rows.begin(), additions().rows.end());
   return table;
 }
 
@@ -43,8 +55,18 @@ Key<Strategy> transport_key() {
 
 }  // namespace
 
+void add_strategy(StrategyEntry entry) {
+  if (additions().closed)
+    throw std::logic_error(
+        fmt::format("strategy '{}' is added too late: the registry is in use", entry.kind));
+  for (const StrategyEntry& row : rows())
+    if (row.kind == entry.kind) throw std::logic_error(fmt::format("there is a strategy '{}'", entry.kind));
+  additions().rows.push_back(std::move(entry));
+}
+
 const std::vector<StrategyEntry>& strategy_registry() {
   static const std::vector<StrategyEntry> registry = [] {
+    additions().closed = true;
     std::vector<StrategyEntry> table = rows();
     for (StrategyEntry& entry : table)
       if (has_transport(entry)) entry.keys.push_back(transport_key().text);

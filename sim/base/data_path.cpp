@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "sim/base/data_folder.h"
+
 namespace convoy::inline base {
 namespace fs = std::filesystem;
 
@@ -29,7 +31,14 @@ OwnFolder own_folder() {
   return object.extension() == ".so" ? OwnFolder{object.parent_path(), true} : OwnFolder{program};
 }
 
+std::string& given_folder() {
+  static std::string folder;
+  return folder;
+}
+
 }  // namespace
+
+void use_data_folder(std::string folder) { given_folder() = std::move(folder); }
 
 std::string program_beside(const std::string& name) {
   const OwnFolder here = own_folder();
@@ -45,6 +54,9 @@ std::string program_beside(const std::string& name) {
 std::string data_path(const std::string& folder) {
   const OwnFolder here = own_folder();
   std::error_code error;
+  if (const fs::path given = fs::path(given_folder()) / folder;
+      !given_folder().empty() && fs::is_directory(given, error))
+    return given.string();
   const fs::path installed =
       (here.path / (here.module ? "../../../../share" : "../share") / "convoy" / folder).lexically_normal();
   if (fs::is_directory(installed, error)) return installed.string();

@@ -16,6 +16,7 @@
 #include "sim/calibration/kineto_trace.h"
 #include "sim/calibration/nccl_log.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/tell.h"
 #include "sim/costs/residuals.h"
 #include "sim/planning/convergence.h"
 #include "sim/run/output_folder.h"
@@ -39,23 +40,21 @@ void print_rows(const CalibrationReport& report) {
       kernels[fmt::format("{:<6} {}", row.role, row.kind)].push_back(std::abs(row.error));
       continue;
     }
-    fmt::print(stderr, "{:<6} {:<24} batch {:<5} {:>9.1f} images/s measured, {:>9.1f} fitted, {:+.1f} %\n",
-               row.role, row.model, row.batch, row.published, row.predicted, 100 * row.error);
+    tell("{:<6} {:<24} batch {:<5} {:>9.1f} images/s measured, {:>9.1f} fitted, {:+.1f} %\n", row.role,
+         row.model, row.batch, row.published, row.predicted, 100 * row.error);
   }
   for (const auto& [name, errors] : kernels)
-    fmt::print(stderr, "{:<19} {:>5} kernels, median error {:.1f} %\n", name, errors.size(),
-               100 * median(errors));
-  fmt::print(stderr, "mean error of the fit {:.1f} %, worst {:.1f} %\n", 100 * report.mean_error,
-             100 * report.worst_error);
+    tell("{:<19} {:>5} kernels, median error {:.1f} %\n", name, errors.size(), 100 * median(errors));
+  tell("mean error of the fit {:.1f} %, worst {:.1f} %\n", 100 * report.mean_error, 100 * report.worst_error);
 }
 
 void print_trace(const KinetoTrace& trace, const std::string& file) {
-  fmt::print(stderr, "{}: {} distinct kernels, {:.0f} % of the GPU's time\n", file, trace.measurements.size(),
-             100 * trace.matched_s / trace.kernel_s);
+  tell("{}: {} distinct kernels, {:.0f} % of the GPU's time\n", file, trace.measurements.size(),
+       100 * trace.matched_s / trace.kernel_s);
   constexpr std::size_t shown = 5;
   for (std::size_t i = 0; i < std::min(shown, trace.others.size()); ++i)
-    fmt::print(stderr, "  passed over: {} ({:.0f} %)\n", trace.others[i].first,
-               100 * trace.others[i].second / trace.kernel_s);
+    tell("  passed over: {} ({:.0f} %)\n", trace.others[i].first,
+         100 * trace.others[i].second / trace.kernel_s);
 }
 
 Exit calibrate_link(const std::string& file) {
@@ -72,8 +71,8 @@ Exit calibrate_link(const std::string& file) {
       out << fmt::format("interconnect: {{kind: nvswitch, bandwidth: {:.4g}GB/s, latency: {:.3g}us}}\n",
                          1e-9 * link.bandwidth_Bps, 1e6 * link.latency_s);
   });
-  fmt::print(stderr, "all-reduce of {} ranks on {}, {} sizes: mean error of the fit {:.1f} %\n", log.ranks,
-             place, log.rows.size(), 100 * link.mean_error);
+  tell("all-reduce of {} ranks on {}, {} sizes: mean error of the fit {:.1f} %\n", log.ranks, place,
+       log.rows.size(), 100 * link.mean_error);
   return Exit::done;
 }
 
@@ -102,11 +101,10 @@ Exit calibrate_noise_scale(const std::string& file) {
   for (const ConvergencePoint& point : table.points) {
     const double error = fit->at(point.batch) / point.needed.epochs - 1;
     sum += std::abs(error);
-    fmt::print(stderr, "batch {:<8g} {:>8.2f} epochs, {:>8.2f} fitted, {:+.1f} %\n", point.batch,
-               point.needed.epochs, fit->at(point.batch), 100 * error);
+    tell("batch {:<8g} {:>8.2f} epochs, {:>8.2f} fitted, {:+.1f} %\n", point.batch, point.needed.epochs,
+         fit->at(point.batch), 100 * error);
   }
-  fmt::print(stderr, "mean error of the fit {:.1f} %\n",
-             100 * sum / static_cast<double>(table.points.size()));
+  tell("mean error of the fit {:.1f} %\n", 100 * sum / static_cast<double>(table.points.size()));
   return Exit::done;
 }
 
@@ -163,8 +161,7 @@ Exit calibrate_leaving_out(const CalibrateArguments& arguments) {
     }
   });
   for (const auto& [group, errors] : sizes)
-    fmt::print(stderr, "{:<36} {:>4} rows, median error {:5.1f} %\n", group, errors.size(),
-               100 * median(errors));
+    tell("{:<36} {:>4} rows, median error {:5.1f} %\n", group, errors.size(), 100 * median(errors));
   return Exit::done;
 }
 
@@ -178,8 +175,8 @@ Exit calibrate_catalogue(const CalibrateArguments& arguments) {
   for (const auto& [name, text] : fit.software) write_part(folder / "software" / name, text);
   write_part(folder / "software" / "residuals.yaml", fit.residuals);
   write_part(folder / "hosts.csv", fit.hosts);
-  fmt::print(stderr, "{} rows, {} unknowns: sum of squares from {:.0f} to {:.0f}\n", fit.rows, fit.unknowns,
-             fit.cost_before, fit.cost_after);
+  tell("{} rows, {} unknowns: sum of squares from {:.0f} to {:.0f}\n", fit.rows, fit.unknowns,
+       fit.cost_before, fit.cost_after);
   return Exit::done;
 }
 
@@ -238,27 +235,26 @@ Exit calibrate_command(const CalibrateArguments& arguments) {
   print_rows(report);
   const DeviceType& fitted = report.device;
   if (report.left_out_networks > 0)
-    fmt::print(stderr,
-               "evidence: {} rows; {} networks, each left out of the fit in turn, are off by {:.1f} % on "
-               "average: spread {:.3g}\n",
-               fitted.evidence_rows, report.left_out_networks, 100 * fitted.evidence_left_out_error,
-               fitted.evidence_spread);
+    tell(
+        "evidence: {} rows; {} networks, each left out of the fit in turn, are off by {:.1f} % on "
+        "average: spread {:.3g}\n",
+        fitted.evidence_rows, report.left_out_networks, 100 * fitted.evidence_left_out_error,
+        fitted.evidence_spread);
   else
-    fmt::print(
-        stderr,
+    tell(
         "evidence: {} rows; with fewer than two networks none can be left out of the fit: spread {:.3g}, "
         "of devices that nobody measured\n",
         fitted.evidence_rows, fitted.evidence_spread);
   constexpr double noticeable = 0.02;
   if (std::abs(report.host_issue_factor - 1) > noticeable)
-    fmt::print(stderr,
-               "the host issues an operation in {:.2f} of the typical time: `host: {{issue_factor: {:.2f}}}` "
-               "of its server\n",
-               report.host_issue_factor, report.host_issue_factor);
-  fmt::print(stderr, "these keys replace those of the same names in {}\n",
-             arguments.experiment.empty()
-                 ? fmt::format("devices/{}.yaml of the catalogue", arguments.device)
-                 : fmt::format("devices.{} of {}", arguments.device, arguments.experiment));
+    tell(
+        "the host issues an operation in {:.2f} of the typical time: `host: {{issue_factor: {:.2f}}}` "
+        "of its server\n",
+        report.host_issue_factor, report.host_issue_factor);
+  tell("these keys replace those of the same names in {}\n",
+       arguments.experiment.empty()
+           ? fmt::format("devices/{}.yaml of the catalogue", arguments.device)
+           : fmt::format("devices.{} of {}", arguments.device, arguments.experiment));
   return Exit::done;
 }
 

@@ -9,6 +9,7 @@
 #include "sim/base/input_error.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/results_folder.h"
+#include "sim/cli/tell.h"
 #include "sim/results/write_table.h"
 #include "sim/run/store/store_source.h"
 
@@ -91,9 +92,8 @@ Exit merge_command(const MergeArguments& arguments) {
                        arguments.folders.size(), arguments.out);
   });
   if (missing > 0)
-    fmt::print(stderr,
-               "convoy: {} of {} points are in none of the shards; `convoy run FILE --out {}` does them\n",
-               missing, points, arguments.out);
+    tell("convoy: {} of {} points are in none of the shards; `convoy run FILE --out {}` does them\n", missing,
+         points, arguments.out);
   const Exit failed = tell_failures(results);
   return failed == Exit::done && missing > 0 ? Exit::check_failed : failed;
 }

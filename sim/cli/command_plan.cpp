@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/cli/commands.h"
+#include "sim/cli/tell.h"
 #include "sim/planning/answer.h"
 #include "sim/planning/plan_report.h"
 #include "sim/planning/write_plan.h"
@@ -41,10 +42,10 @@ Exit plan_command(const PlanArguments& arguments) {
       out << table(answer) << fmt::format("\nplan in {}: report.html, plan.json\n", path);
   });
   if (arguments.json)
-    for (const LeftOut& each : answer.left_out) fmt::print(stderr, "convoy: {}\n", left_out_text(each));
+    for (const LeftOut& each : answer.left_out) tell("convoy: {}\n", left_out_text(each));
   if (answer.choice) return Exit::done;
-  fmt::print(stderr, "convoy: no candidate meets the constraints; nearest is {}: {}\n", answer.nearest->name,
-             answer.nearest->text);
+  tell("convoy: no candidate meets the constraints; nearest is {}: {}\n", answer.nearest->name,
+       answer.nearest->text);
   return Exit::check_failed;
 }
 

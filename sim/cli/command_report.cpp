@@ -45,7 +45,7 @@ std::vector<StepTrace> read_steps(const OutputFolder& folder, const Results& res
   return traces;
 }
 
-void tell(const std::string& name, const OutputFolder& folder) {
+void tell_written(const std::string& name, const OutputFolder& folder) {
   write_stdout([&](std::ostream& out) {
     out << fmt::format("report of {}: {}\n", clean(name), (fs::path(folder.path()) / "report.html").string());
   });
@@ -56,7 +56,7 @@ void report_plan(const OutputFolder& folder) {
   FileStream in = folder.open("plan.json");
   const PlanAnswer answer = read_plan_answer(in, folder.path() + "/plan.json");
   folder.replace({"report.html", [&](std::ostream& out) { write_report(answer, out); }});
-  tell(answer.name, folder);
+  tell_written(answer.name, folder);
 }
 
 void report_store(const OutputFolder& folder) {
@@ -73,7 +73,7 @@ void report_store(const OutputFolder& folder) {
     throw refused(folder.path(), damage);
   }
   folder.replace({"report.html", [&](std::ostream& out) { write_report(results, traces, out); }});
-  tell(results.experiment, folder);
+  tell_written(results.experiment, folder);
 }
 
 void report_results(const OutputFolder& folder) {
@@ -81,7 +81,7 @@ void report_results(const OutputFolder& folder) {
   const Results results = read_json(in, folder.path() + "/results.json");
   const std::vector<StepTrace> traces = read_steps(folder, results);
   folder.replace({"report.html", [&](std::ostream& out) { write_report(results, traces, out); }});
-  tell(results.experiment, folder);
+  tell_written(results.experiment, folder);
 }
 
 }  // namespace

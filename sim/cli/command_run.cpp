@@ -11,6 +11,7 @@
 #include "sim/base/quantity.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/results_folder.h"
+#include "sim/cli/tell.h"
 #include "sim/plan/ledger.h"
 #include "sim/planning/answer.h"
 #include "sim/results/write_explain.h"
@@ -34,7 +35,7 @@ std::string files_text(const std::string& path, const RunArguments& arguments) {
 }
 
 void warn(const std::vector<std::string>& warnings) {
-  for (const std::string& warning : warnings) fmt::print(stderr, "convoy: warning: {}\n", clean(warning));
+  for (const std::string& warning : warnings) tell("convoy: warning: {}\n", clean(warning));
 }
 
 /// Of one search the candidates tell how far it is, of a sweep the points.
@@ -85,9 +86,9 @@ void warn(const Experiment& experiment, const SweepCheck& check) {
     if (!check.planned[i]) continue;
     for (const std::string& warning : check.planned[i]->warnings)
       if (told.insert(warning).second)
-        fmt::print(stderr, "convoy: warning: {}{}\n",
-                   experiment.swept() ? clean(point_text(i, experiment.coordinates(i))) + ": " : "",
-                   clean(warning));
+        tell("convoy: warning: {}{}\n",
+             experiment.swept() ? clean(point_text(i, experiment.coordinates(i))) + ": " : "",
+             clean(warning));
   }
 }
 
@@ -120,11 +121,9 @@ namespace {
 
 /// Tells how to go on; what the program ends with after a signal.
 Exit interrupted(const Results& results, const std::string& path) {
-  fmt::print(stderr, "convoy: interrupted: {} of {} points are done{}\n", results.runs.size(),
-             results.points.value_or(0),
-             path.empty()
-                 ? "; with --out DIR they would be kept"
-                 : fmt::format(" and written to {}; the same command goes on with the others", path));
+  tell("convoy: interrupted: {} of {} points are done{}\n", results.runs.size(), results.points.value_or(0),
+       path.empty() ? "; with --out DIR they would be kept"
+                    : fmt::format(" and written to {}; the same command goes on with the others", path));
   return static_cast<Exit>(128 + InterruptGuard::signal());
 }
 
@@ -133,8 +132,7 @@ Exit exit_for(const Results& results, const RunArguments& arguments) {
   const auto over =
       std::count_if(results.runs.begin(), results.runs.end(), [](const RunResult& run) { return !run.fits; });
   if (!arguments.require_fit || over == 0) return Exit::done;
-  fmt::print(stderr, "convoy: {} of {} runs need more memory than their devices have\n", over,
-             results.runs.size());
+  tell("convoy: {} of {} runs need more memory than their devices have\n", over, results.runs.size());
   return Exit::does_not_fit;
 }
 
@@ -238,7 +236,7 @@ Exit run_command(const RunArguments& arguments) {
   options.stop = [] { return InterruptGuard::signal() != 0; };
   options.progress = [&](const SweepProgress& now) { show(now, experiment, *progress); };
   options.damaged = [&](const std::vector<std::size_t>& points) {
-    fmt::print(stderr, "convoy: {}\n", damaged_points(path + "/results.sqlite", points));
+    tell("convoy: {}\n", damaged_points(path + "/results.sqlite", points));
   };
   const FinishedRun run = run_points(experiment, arguments, path, options);
   progress.reset();

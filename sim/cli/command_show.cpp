@@ -109,6 +109,7 @@ void show_device(std::ostream& out, const ShowArguments& arguments) {
   json.begin_object();
   json.field("name", device.name);
   json.field("title", device.title);
+  json.field("kind", device.cpu ? "cpu" : "gpu");
   json.key("peak_flops");
   json.begin_object(Style::compact);
   for (const auto& [precision, flops] : device.peak_flops) json.field(to_string(precision), flops);
@@ -265,6 +266,7 @@ void show_cluster(std::ostream& out, const ShowArguments& arguments) {
   json.field("name", name);
   json.field("nodes", static_cast<std::int64_t>(cluster.node_count()));
   json.field("devices", static_cast<std::int64_t>(cluster.device_count()));
+  json.field("fabric", cluster.fabric ? cluster.fabric->text() : std::string{});
   json.key("servers");
   json.begin_array();
   for (const NodeGroup& group : cluster.groups) {
@@ -301,6 +303,12 @@ std::vector<std::string> show_subjects() {
   std::vector<std::string> names;
   for (const Subject& subject : subjects) names.emplace_back(subject.name);
   return names;
+}
+
+std::vector<std::string> names_to_show(const std::string& subject) {
+  for (const Subject& known : subjects)
+    if (subject == known.name) return known.names();
+  return {};
 }
 
 void show(std::ostream& out, const ShowArguments& arguments) {

@@ -170,6 +170,8 @@ Exit check_folder(const std::string& folder);
 /// What `convoy show` prints. @throws InputError
 void show(std::ostream& out, const ShowArguments& arguments);
 std::vector<std::string> show_subjects();           ///< "models", "devices", ...
+/// What there is of a subject; empty where there is no such subject.
+std::vector<std::string> names_to_show(const std::string& subject);
 std::vector<std::string> partition_method_names();  ///< "pardnn", "heft", ...
 std::vector<std::string> reproduction_names();      ///< "single-device", "scaling"
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sim/base/clean_text.h"
+#include "sim/cli/tell.h"
 
 namespace convoy::inline cli {
 namespace {
@@ -38,8 +39,7 @@ Progress::Progress(Style style, std::string what)
 
 Progress::~Progress() {
   if (!drawn_) return;
-  fmt::print(stderr, "\r\033[K");
-  std::fflush(stderr);
+  tell("\r\033[K");
 }
 
 void Progress::begin(const std::string& what) {
@@ -67,10 +67,9 @@ void Progress::operator()(std::size_t done, std::size_t all, const std::function
   if (terminal_ ? now - shown_ < between_drawings : now - shown_ < between_lines) return;
   shown_ = now;
   std::string text = line(done, all, clean(label()));
-  if (plain_) return fmt::print(stderr, "convoy: {}\n", text);
+  if (plain_) return tell("convoy: {}\n", text);
   if (const std::size_t width = terminal_width() - 1; text.size() > width) text.resize(width);
-  fmt::print(stderr, "\r{}\033[K", text);
-  std::fflush(stderr);
+  tell("\r{}\033[K", text);
   drawn_ = true;
 }
 

@@ -10,6 +10,7 @@
 
 #include "sim/base/clean_text.h"
 #include "sim/base/digest.h"
+#include "sim/cli/tell.h"
 #include "sim/results/write_csv.h"
 #include "sim/results/write_json.h"
 #include "sim/results/write_report.h"
@@ -43,8 +44,8 @@ void mend_store(const OutputFolder& folder, const DamagedStore& damage) {
   folder.replace_store([&](const std::string& file) {
     runs = Store(file, Database::Mode::write).salvage(folder.store(), folder.store());
   });
-  fmt::print(stderr, "convoy: {}; {} stored {} could be read and {} kept, others are computed again\n",
-             clean(damage.what()), runs, runs == 1 ? "run" : "runs", runs == 1 ? "is" : "are");
+  tell("convoy: {}; {} stored {} could be read and {} kept, others are computed again\n",
+       clean(damage.what()), runs, runs == 1 ? "run" : "runs", runs == 1 ? "is" : "are");
 }
 
 bool have_common_points(const StoreSubject& a, const StoreSubject& b) {
@@ -183,15 +184,14 @@ Exit tell_failures(const Results& results) {
   constexpr std::size_t named = 10;
   const std::vector<FailedPoint>& failed = results.failed;
   for (std::size_t i = 0; i < std::min(failed.size(), named); ++i)
-    fmt::print(stderr, "convoy: {}: {}\n", clean(point_text(point_index(failed[i].id), failed[i].point)),
-               clean(failed[i].reason));
-  if (failed.size() > named) fmt::print(stderr, "convoy: and {} more points\n", failed.size() - named);
+    tell("convoy: {}: {}\n", clean(point_text(point_index(failed[i].id), failed[i].point)),
+         clean(failed[i].reason));
+  if (failed.size() > named) tell("convoy: and {} more points\n", failed.size() - named);
   for (const RunResult& run : results.runs) {
     if (!run.search) continue;
     for (const CandidateResult& candidate : run.search->ranking) {
       if (candidate.outcome != "failed") continue;
-      fmt::print(stderr, "convoy: run {}: auto: {}: {}\n", run.id, clean(candidate.strategy),
-                 clean(candidate.reason));
+      tell("convoy: run {}: auto: {}: {}\n", run.id, clean(candidate.strategy), clean(candidate.reason));
       return Exit::bug;
     }
   }

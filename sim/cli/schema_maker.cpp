@@ -35,15 +35,6 @@ struct Mode {
   }
 };
 
-/// Names of a subject of `convoy show`, for completion.
-std::vector<std::string> names_of_subject(const std::string& subject) {
-  return subject == "models"     ? zoo_names()
-         : subject == "devices"  ? device_names()
-         : subject == "servers"  ? server_names()
-         : subject == "clusters" ? cluster_names()
-                                 : std::vector<std::string>{};
-}
-
 class SchemaMaker {
  public:
   Json make(const std::string& section, Json schema) {
@@ -266,7 +257,7 @@ class SchemaMaker {
         std::vector<Json> values;
         if (!form.section.empty())
           values.push_back(defined("names-of-" + form.section, [&] {
-            return Json{{"enum", names_of_subject(form.section)}};
+            return Json{{"enum", names_to_show(form.section)}};
           }));
         values.push_back({{"type", {"string", "number", "boolean"}}});
         return values;
@@ -327,8 +318,7 @@ class SchemaMaker {
     if (value.kind != Kind::section || (value.section != "device" && value.section != "server"))
       return schema;
     const Json changes = reference(value.section, changes_only);
-    for (const std::string& name : names_of_subject(value.section + "s"))
-      schema["properties"][name] = changes;
+    for (const std::string& name : names_to_show(value.section + "s")) schema["properties"][name] = changes;
     return schema;
   }
 

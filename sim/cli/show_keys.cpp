@@ -50,18 +50,6 @@ const std::vector<KeySection>& further_sections() {
   return sections;
 }
 
-/// Keys with those of the mappings in them, by their paths: "anchor.batch", "links[].at".
-std::vector<KeyText> by_path(const std::vector<KeyText>& keys, const std::string& path = "") {
-  std::vector<KeyText> flat;
-  for (const KeyText& key : keys) {
-    flat.push_back(key);
-    flat.back().name = path + key.name;
-    for (KeyText& part : by_path(key.parts, path + key.name + (key.takes_list ? "[]." : ".")))
-      flat.push_back(std::move(part));
-  }
-  return flat;
-}
-
 void print_keys(std::ostream& out, const std::vector<KeyText>& keys) {
   constexpr std::size_t usual_width = 18;
   const std::vector<KeyText> flat = by_path(keys);
@@ -124,10 +112,26 @@ const KeySection& section_named(const std::string& name) {
 
 }  // namespace
 
-const KeySection& key_section(const std::string& name) {
+std::vector<KeyText> by_path(const std::vector<KeyText>& keys, const std::string& path) {
+  std::vector<KeyText> flat;
+  for (const KeyText& key : keys) {
+    flat.push_back(key);
+    flat.back().name = path + key.name;
+    for (KeyText& part : by_path(key.parts, path + key.name + (key.takes_list ? "[]." : ".")))
+      flat.push_back(std::move(part));
+  }
+  return flat;
+}
+
+const KeySection* find_key_section(const std::string& name) {
   for (const std::vector<KeySection>* sections : {&key_sections(), &further_sections()})
     for (const KeySection& section : *sections)
-      if (section.name == name) return section;
+      if (section.name == name) return &section;
+  return nullptr;
+}
+
+const KeySection& key_section(const std::string& name) {
+  if (const KeySection* section = find_key_section(name)) return *section;
   throw std::out_of_range(fmt::format("no section '{}'", name));
 }
 

@@ -20,7 +20,12 @@ std::vector<std::string> key_section_names();
 std::string key_section_line(const std::string& name);
 void show_key_section(std::ostream& out, const ShowArguments& arguments);
 
-/// A section of `convoy show keys`, "strategy" or "described-server". @throws std::out_of_range
+/// A section of `convoy show keys`, "strategy" or "described-server"; nullptr where there is no such section.
+const KeySection* find_key_section(const std::string& name);
+/// The same. @throws std::out_of_range
 const KeySection& key_section(const std::string& name);
+
+/// Keys with those of the mappings in them, by their paths: "anchor.batch", "links[].at".
+std::vector<KeyText> by_path(const std::vector<KeyText>& keys, const std::string& path = "");
 
 }  // namespace convoy::cli

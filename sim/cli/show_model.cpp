@@ -11,6 +11,7 @@
 #include "models/training_graph.h"
 #include "sim/base/names.h"
 #include "sim/base/quantity.h"
+#include "sim/cli/tell.h"
 #include "sim/costs/cost_model.h"
 #include "sim/results/json_writer.h"
 #include "topologies/catalog.h"
@@ -82,8 +83,7 @@ StepTimes step_times(const Model& model, const ShowArguments& arguments) {
 
 ShownModel load(const ShowArguments& arguments) {
   ShownModel shown{load_model(arguments.name), {}, {}, 0, {}};
-  for (const std::string& warning : shown.model.warnings)
-    fmt::print(stderr, "convoy: warning: {}\n", warning);
+  for (const std::string& warning : shown.model.warnings) tell("convoy: warning: {}\n", warning);
   shown.summary = summarize(shown.model);
   shown.saved_bytes.resize(shown.model.layers.size());
   const TrainingGraph graph = build_training_graph(shown.model, {});
@@ -116,6 +116,7 @@ void write_json(std::ostream& out, const ShownModel& shown) {
   json.field("forward_macs", model.forward_macs);
   json.field("forward_flops", model.forward_flops);
   json.field("saved_activation_bytes", model.saved_activation_bytes);
+  json.field("image_saved_bytes", shown.image_saved_bytes);
   for (const StepTimes& times : shown.times) {
     json.field("device", times.device);
     json.field("batch", times.batch);

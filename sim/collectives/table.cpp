@@ -5,11 +5,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
 #include <bit>
 #include <limits>
+#include <set>
+#include <stdexcept>
 #include <unordered_set>
 
+#include "sim/collectives/add_all_reduce.h"
 #include "sim/collectives/collectives.h"
 #include "sim/collectives/nccl_pattern.h"
 
@@ -73,9 +75,19 @@ Chosen choose_half(const Call& call, bool gather) {
 
 Pattern best_half(const Call& call, bool gather) { return choose_half(call, gather).pattern; }
 
+/// Rows of programs that are built with this library.
+struct Additions {
+  std::vector<CollectiveAlgorithm> rows;
+  bool closed = false;  ///< the table is made
+};
+Additions& additions() {
+  static Additions added;
+  return added;
+}
+
 std::vector<CollectiveAlgorithm> make_table() {
   using enum AllReduceAlgorithm;
-  return {
+  std::vector<CollectiveAlgorithm> table{
       {ring, "ring", [](const Call& c) { return ring_all_reduce(c.ranks, c.machine, c.order); },
        ring_half_pattern, nothing, false, true, any_number},
       {tree, "tree", [](const Call& c) { return tree_all_reduce(c.ranks); }, nullptr, nothing, false, false,
@@ -93,13 +105,15 @@ std::vector<CollectiveAlgorithm> make_table() {
        },
        equal_hosts_or_one, false, false, any_number},
       {double_binary_tree, "double_binary_tree",
-       [](const Call& c) { return double_binary_tree_all_reduce(c.ranks, c.machine, c.bytes, c.order); }, nullptr,
-       nothing, true, false, tree_auto_ranks},
+       [](const Call& c) { return double_binary_tree_all_reduce(c.ranks, c.machine, c.bytes, c.order); },
+       nullptr, nothing, true, false, tree_auto_ranks},
       // NCCL scatters and gathers around rings only.
       {nccl, "nccl", nccl_all_reduce, [](const Call& c, bool) { return nccl_half(c); }, nothing, true, true,
        0},
       {automatic, "auto", best_all_reduce, best_half, nothing, true, false, 0},
   };
+  table.insert(table.end(), additions().rows.begin(), additions().rows.end());
+  return table;
 }
 
 Pattern half_pattern(AllReduceAlgorithm algorithm, const Call& call, bool gather) {
@@ -108,8 +122,25 @@ Pattern half_pattern(AllReduceAlgorithm algorithm, const Call& call, bool gather
 
 }  // namespace
 
+void add_all_reduce(std::string_view name, Pattern (*all_reduce)(const CollectiveCall& call),
+                    std::size_t auto_ranks) {
+  if (additions().closed)
+    throw std::logic_error(
+        fmt::format("all-reduce '{}' is added too late: add algorithms before strategies, "
+                    "whose keys list them, and before anything is read",
+                    name));
+  const std::vector<CollectiveAlgorithm> table = make_table();
+  for (const CollectiveAlgorithm& row : table)
+    if (row.name == name) throw std::logic_error(fmt::format("there is an all-reduce '{}'", name));
+  additions().rows.push_back({static_cast<AllReduceAlgorithm>(table.size()), name, all_reduce, nullptr,
+                              nothing, false, false, auto_ranks});
+}
+
 const std::vector<CollectiveAlgorithm>& collective_table() {
-  static const std::vector<CollectiveAlgorithm> table = make_table();
+  static const std::vector<CollectiveAlgorithm> table = [] {
+    additions().closed = true;
+    return make_table();
+  }();
   return table;
 }
 

@@ -14,10 +14,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <optional>
+#include <ostream>
 #include <set>
 #include <sstream>
+#include <streambuf>
 #include <thread>
 
 namespace convoy::inline runs {
@@ -238,12 +239,48 @@ void OutputFolder::remove_store() const {
       throw OutputError(fmt::format("{}/{}: cannot be removed: {}", path_, name, reason()));
 }
 
+namespace {
+
+/// Standard output. After the first write that fails the rest is dropped, and the reason is kept: errno does
+/// not last until whoever writes looks at the stream.
+class StandardOutput final : public std::streambuf {
+ public:
+  StandardOutput() { setp(buffer_.data(), buffer_.data() + buffer_.size()); }
+  int error() const { return error_; }  ///< of the first write that failed; 0: none
+
+ private:
+  int_type overflow(int_type next) override {
+    if (sync() != 0) return traits_type::eof();
+    if (!traits_type::eq_int_type(next, traits_type::eof())) sputc(traits_type::to_char_type(next));
+    return traits_type::not_eof(next);
+  }
+
+  int sync() override {
+    const char* from = pbase();
+    while (error_ == 0 && from < pptr()) {
+      const ssize_t written = ::write(STDOUT_FILENO, from, static_cast<std::size_t>(pptr() - from));
+      if (written >= 0)
+        from += written;
+      else if (errno != EINTR)
+        error_ = errno;
+    }
+    setp(buffer_.data(), buffer_.data() + buffer_.size());
+    return error_ == 0 ? 0 : -1;
+  }
+
+  std::array<char, 1 << 16> buffer_;
+  int error_ = 0;
+};
+
+}  // namespace
+
 void write_stdout(const std::function<void(std::ostream&)>& content) {
-  errno = 0;
-  content(std::cout);
-  std::cout.flush();
-  if (!std::cout && errno != EPIPE)  // a reader that has seen enough, such as head, is no error
-    throw OutputError(fmt::format("standard output: {}", reason()));
+  StandardOutput buffer;
+  std::ostream out(&buffer);
+  content(out);
+  out.flush();
+  if (buffer.error() != 0 && buffer.error() != EPIPE)  // a reader that has seen enough, such as head
+    throw OutputError(fmt::format("standard output: {}", std::strerror(buffer.error())));
 }
 
 void write_file(const std::string& path, const std::function<void(std::ostream&)>& content) {

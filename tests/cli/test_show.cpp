@@ -2,7 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 #include <string>
 
@@ -72,6 +74,57 @@ TEST_CASE("show: a name that there is not is refused in one line at the command,
       CHECK(error.find("'no-such-thing'") != std::string::npos);
       CHECK(error.find('\n') == std::string::npos);
     }
+}
+
+namespace {
+
+void add_numbers(const json& value, std::vector<double>& numbers, std::string& texts) {
+  if (value.is_number()) numbers.push_back(value.get<double>());
+  if (value.is_string()) texts += value.get<std::string>() + ' ';
+  if (!value.is_structured()) return;
+  for (const auto& [key, inner] : value.items()) {
+    texts += key + ' ';
+    add_numbers(inner, numbers, texts);
+  }
+}
+
+/// Whether a number of the JSON, in some unit, is written like this: within half of its last digit.
+bool is_shown(const std::string& written, const std::vector<double>& numbers) {
+  const double value = std::stod(written);
+  const std::size_t point = written.find('.');
+  const std::size_t decimals = point == std::string::npos ? 0 : written.size() - point - 1;
+  // 512 may be 511.6, and 1.23e+03 is not written: three digits are shown where there are more.
+  const double half = std::max(0.5 * std::pow(10.0, -static_cast<double>(decimals)), 0.005 * std::abs(value));
+  for (const double number : numbers)
+    for (const double unit : {1.0, 1e3, 1e6, 1e9, 1e12, 1e-3, 1e-6, 1e-9, 0.01, 1024.0, 1048576.0,
+                              1073741824.0, 1099511627776.0, 1.25e8})
+      if (std::abs(number / unit - value) <= 1.001 * half ||
+          std::abs(100 * std::expm1(number) - value) <= half)
+        return true;
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("show: every number of the text of a thing is in its JSON") {
+  std::size_t checked = 0;
+  for (const std::string& subject : convoy::show_subjects())
+    for (const std::string name : json::parse(shown(subject, "", true))) {
+      if (subject == "schema" || name.find("DEPTH") != std::string::npos) continue;
+      std::vector<double> numbers;
+      std::string texts;
+      add_numbers(json::parse(shown(subject, name, true)), numbers, texts);
+      const std::string text = shown(subject, name, false);
+      const std::regex number("(?:^|[ (+-])([0-9]+(?:[.][0-9]+)?)(?=[ ,)\n])");
+      for (std::sregex_iterator it(text.begin(), text.end(), number), end; it != end; ++it, ++checked) {
+        const std::string written = (*it)[1];
+        if (texts.find(written) != std::string::npos || is_shown(written, numbers)) continue;
+        CAPTURE(subject);
+        CAPTURE(name);
+        FAIL_CHECK(written << " of the text is not in the JSON: " << text.substr(0, 400));
+      }
+    }
+  CHECK(checked > 1000);
 }
 
 TEST_CASE("show models: resnet50 as torchvision counts it") {

@@ -6,8 +6,10 @@
 #include <numeric>
 
 #include "sim/base/input_error.h"
+#include "sim/collectives/add_all_reduce.h"
 #include "sim/costs/cost_model.h"
 #include "sim/replay/replay.h"
+#include "strategies/add_strategy.h"
 #include "tests/extending/chain_fabric.h"
 #include "tests/extending/one_device.h"
 #include "tests/extending/star_all_reduce.h"
@@ -29,6 +31,32 @@ Plan plan_of(const std::string& strategy, const lab::Experiment& lab, std::int64
 }
 
 }  // namespace
+
+TEST_CASE("extending: a program adds rows by their names, once, before the tables are in use") {
+  const auto star = [](const CollectiveCall& call) { return star_all_reduce(call.ranks); };
+  add_all_reduce("star", star);
+  CHECK_THROWS_WITH_AS(add_all_reduce("star", star), "there is an all-reduce 'star'", std::logic_error);
+  CHECK_THROWS_AS(add_all_reduce("ring", star), std::logic_error);
+  add_strategy(one_device_entry());
+  CHECK_THROWS_WITH_AS(add_strategy(one_device_entry()), "there is a strategy 'one_device'",
+                       std::logic_error);
+  CHECK(all_reduce_algorithm_names().back() == "star");
+  CHECK(strategy_registry().back().kind == "one_device");
+  CHECK(strategy_registry().back().keys.back().name == "transport");
+  CHECK_THROWS_AS(add_all_reduce("comet", star), std::logic_error);
+  StrategyEntry late = one_device_entry();
+  late.kind = "late";
+  CHECK_THROWS_AS(add_strategy(late), std::logic_error);
+  // The summed rounds of the row are those of the pattern.
+  const Machine machine = hand::star(4, 1e9, 0);
+  const AllReduceAlgorithm id = collective_table().back().id;
+  CHECK(&collective(id) == &collective_table().back());
+  CHECK(all_reduce_pattern(id, {0, 1, 2, 3}, machine, 8).rounds.size() == 2);
+  CHECK(why_no_scatter(id, {0, 1, 2, 3}, machine)
+            .starts_with("star has no reduce-scatter or all-gather; use "));
+  const YamlNode node = parse_yaml("{kind: one_device, device: 1}", "s.yaml");
+  CHECK(read_strategy(node)->label() == "device 1 alone");
+}
 
 TEST_CASE("extending: the strategy is single on another device") {
   const lab::Experiment lab(lab::custom_model(3, 1000), lab::star(3, "1GB/s", "1us"), "{kind: single}", 8);

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// Simulates an experiment in the program: simulate FILE
+#include <fmt/format.h>
+#include <signal.h>
+
+#include "sim/base/data_folder.h"
+#include "sim/base/input_error.h"
+#include "sim/cli/commands.h"
+
+int main(int, char** argv) {
+  convoy::use_data_folder(CONVOY_DATA_FOLDER);
+  ::signal(SIGPIPE, SIG_IGN);  // points are simulated in processes of their own
+  try {
+    const convoy::Experiment experiment = convoy::Experiment::load(argv[1], {"training.batch_per_device=32"});
+    const convoy::RunArguments arguments;
+    const convoy::FinishedRun run =
+        convoy::run_points(experiment, arguments, "", convoy::sweep_options(arguments));
+    for (const convoy::RunResult& point : run.results.runs)
+      fmt::print("{} {:.6g} s\n", point.strategy, point.step_time_s);
+  } catch (const convoy::InputError& error) {
+    fmt::print("{}\n", error.what());
+    return 2;
+  }
+}
