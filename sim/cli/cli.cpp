@@ -151,6 +151,7 @@ struct CommandLine {
     add_file(sub, check.file);
     add_settings(sub, check.settings);
     add_jobs(sub, check.jobs);
+    sub->add_flag("--prove", check.prove, "prove that the plan computes what one device would");
     sub->callback([this] { command = [this] { return check_command(check); }; });
   }
   void add_plan() {
