@@ -17,7 +17,8 @@ namespace {
 
 Proof prove_point(Preparer& preparer, const Experiment& experiment, std::size_t index, std::string& what) {
   if (is_search(experiment.point(index).strategy))
-    return {Proof::Outcome::not_covered, "`kind: auto` tries many plans; write the strategy that is to be proved"};
+    return {Proof::Outcome::not_covered,
+            "`kind: auto` tries many plans; write the strategy that is to be proved"};
   const PreparedRun run = preparer.prepare(index);
   if (run.phased) return {Proof::Outcome::not_covered, "devices come and go"};
   what = fmt::format("{} images on {} {}", run.plan.images, run.machine.devices.size(),
@@ -29,7 +30,8 @@ Proof prove_point(Preparer& preparer, const Experiment& experiment, std::size_t 
 
 Exit prove_experiment(const Experiment& experiment) {
   if (experiment.plan() || experiment.jobs())
-    throw InputError({"--prove", 0, 0}, "proves the plans of experiments with a strategy; this file has none of its own");
+    throw InputError({"--prove", 0, 0},
+                     "proves the plans of experiments with a strategy; this file has none of its own");
   Preparer preparer(experiment);
   preparer.ask_for_meaning();
   bool refuted = false, not_covered = false;
@@ -43,10 +45,13 @@ Exit prove_experiment(const Experiment& experiment) {
     switch (proof.outcome) {
       case Proof::Outcome::proved:
         line = fmt::format(
-            "proved: a step of {} computes what one device does: every operation reads what the training graph "
-            "says, and every replica of a parameter is updated once with the gradients of all images, each once; "
-            "{} tasks in {:.3g} s",
-            what, proof.tasks, took_s);
+            "proved: {} compute what one device does: every operation reads what the training graph says, "
+            "and "
+            "every replica of a parameter is updated with the gradients of all images, each once{}; {} tasks "
+            "in "
+            "{:.3g} s",
+            what, proof.allowed.empty() ? "" : fmt::format(" (allowed: {})", proof.allowed), proof.tasks,
+            took_s);
         break;
       case Proof::Outcome::refuted:
         line = "refuted: " + clean(proof.text);

@@ -205,8 +205,7 @@ std::uint32_t GroupSync::meaning_of(Kind kind, std::size_t bucket) {
       meaning.kind = CommMeaning::Kind::scatter;
       break;
     case Kind::all_gather:
-      meaning.kind =
-          zero() > 0 ? CommMeaning::Kind::gather_parameters : CommMeaning::Kind::gather_gradients;
+      meaning.kind = zero() > 0 ? CommMeaning::Kind::gather_parameters : CommMeaning::Kind::gather_gradients;
       break;
   }
   meaning.bucket = meaning_of(bucket);

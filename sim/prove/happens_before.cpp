@@ -22,8 +22,8 @@ RoleOrder::RoleOrder(const Role& role)
     const auto wait = [&](TaskId before) {
       next[before].push_back(t);
       ++waits[t];
-      begins[t] = std::max(begins[t],
-                           begins[before] + (role.program[before].kind == Task::Kind::compute ? 1u : 0u));
+      begins[t] =
+          std::max(begins[t], begins[before] + (role.program[before].kind == Task::Kind::compute ? 1u : 0u));
     };
     for (const TaskId before : task.after) wait(before);
     if (task.stream != Task::no_stream) {
@@ -37,8 +37,8 @@ RoleOrder::RoleOrder(const Role& role)
   for (TaskId t = static_cast<TaskId>(role.program.size()); t-- > 0;) {
     ends[t] = places;
     for (const TaskId after : next[t])
-      ends[t] = std::min(ends[t],
-                         role.program[after].kind == Task::Kind::compute ? begins[after] : ends[after]);
+      ends[t] =
+          std::min(ends[t], role.program[after].kind == Task::Kind::compute ? begins[after] : ends[after]);
   }
 }
 

@@ -29,8 +29,8 @@ struct RoleOrder {
 
   std::vector<std::uint32_t> begins;  ///< by task: so many compute tasks are over when it begins, at least
   std::vector<std::uint32_t> ends;    ///< by task: the first place that begins after its end for certain
-  std::vector<std::vector<TaskId>> next;   ///< by task: those that wait for it
-  std::vector<std::uint32_t> waits;        ///< by task: for how many others
+  std::vector<std::vector<TaskId>> next;  ///< by task: those that wait for it
+  std::vector<std::uint32_t> waits;       ///< by task: for how many others
 };
 
 /// All programs of a plan, with its messages.

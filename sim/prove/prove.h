@@ -21,6 +21,9 @@ struct Proof {
   };
   Outcome outcome = Outcome::proved;
   std::string text{};
+  /// What of a proved plan is otherwise than on one device, because the strategy is so: "gradients up to 3
+  /// updates old"; "": nothing.
+  std::string allowed{};
   std::size_t tasks = 0;  ///< of all roles
 };
 
@@ -30,6 +33,7 @@ struct Proof {
 /// @param plan one that says what its tasks mean (Plan::meaning), else it is not covered
 /// @param report which versions of parameters a stage keeps
 /// @pre validate(plan, machine)
-Proof prove_plan(const Plan& plan, const StrategyReport& report, const TrainingGraph& graph, const Machine& machine);
+Proof prove_plan(const Plan& plan, const StrategyReport& report, const TrainingGraph& graph,
+                 const Machine& machine);
 
 }  // namespace convoy::prove

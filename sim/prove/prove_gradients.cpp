@@ -47,7 +47,12 @@ class GradientProver {
  public:
   GradientProver(const Plan& plan, const StrategyReport& report, const TrainingGraph& graph,
                  const Machine& machine, const HappensBefore& order, RoundRules& rounds)
-      : plan_(plan), meaning_(*plan.meaning), graph_(graph), machine_(machine), order_(order), rounds_(rounds) {
+      : plan_(plan),
+        meaning_(*plan.meaning),
+        graph_(graph),
+        machine_(machine),
+        order_(order),
+        rounds_(rounds) {
     for (const Layer& layer : graph.model.layers) has_parameters_.push_back(!layer.parameters.empty());
     completes_.assign(graph.operations.size(), false);
     for (const Parameter& parameter : graph.parameters) completes_[parameter.gradient] = true;
@@ -178,19 +183,27 @@ class GradientProver {
     const std::string name = graph_.model.layers[layer].name;
     const double tolerance = 1e-9 * (1 + plan_.images);
     double end = 0;
+    std::vector<double> ends;  // by update
     for (std::vector<std::pair<double, double>>& of_update : parts) {
       std::sort(of_update.begin(), of_update.end());
       for (const auto& [first, count] : of_update) {
         if (first > end + tolerance)
-          throw Refuted(fmt::format("no device adds the gradient of {} of images {} to {} to the update that is due",
-                                    name, end, first - 1));
+          throw Refuted(
+              fmt::format("no device adds the gradient of {} of images {} to {} to the update that is due",
+                          name, end, first - 1));
         if (first < end - tolerance)
           throw Refuted(fmt::format("the gradient of {} of image {} is added up twice", name, first));
         end = first + count;
       }
+      ends.push_back(end);
     }
+    if (const auto [it, fresh] = ends_.try_emplace(roles, ends); !fresh && it->second != ends)
+      throw Refuted(
+          fmt::format("{}: updates of {} have the gradients of other images than those of other layers",
+                      name_of(plan_.roles[roles.front()], machine_), name));
     if (!plan_.endless() && std::abs(end - plan_.images) > tolerance)
-      throw Refuted(fmt::format("the gradients of {} are of {} images, and the batch has {}", name, end, plan_.images));
+      throw Refuted(
+          fmt::format("the gradients of {} are of {} images, and the batch has {}", name, end, plan_.images));
   }
 
   /// A step has one update, after all that reads the old version. A run that goes on has many: forward and
@@ -199,18 +212,18 @@ class GradientProver {
     const std::vector<Event>& updates = uses_[r].updates[layer];
     const std::string& name = graph_.model.layers[layer].name;
     if (updates.size() != updates_of_others)
-      throw Refuted(fmt::format("{}: {} is updated {} times, and elsewhere {} times", at(r, updates[0].task), name,
-                                updates.size(), updates_of_others));
+      throw Refuted(fmt::format("{}: {} is updated {} times, and elsewhere {} times", at(r, updates[0].task),
+                                name, updates.size(), updates_of_others));
     if (!plan_.endless() && updates.size() != 1)
       throw Refuted(fmt::format("{}: {} is updated {} times", at(r, updates[1].task), name, updates.size()));
     std::map<std::int64_t, std::size_t> oldest;  // by micro-batch: updates before the first to read
     const auto check = [&](const Event& event, std::size_t at_update) {
       const std::size_t first = oldest.try_emplace(event.micro_batch, at_update).first->second;
       if (at_update - first >= versions_[r])
-        throw Refuted(fmt::format("{}: {} comes {} after the version that its micro-batch began with; {} kept",
-                                  at(r, event.task), graph_.operations[event.operation].name,
-                                  count_of(at_update - first, "update"),
-                                  versions_[r] == 1 ? "only the newest is" : fmt::format("{} are", versions_[r])));
+        throw Refuted(fmt::format(
+            "{}: {} comes {} after the version that its micro-batch began with; {} kept", at(r, event.task),
+            graph_.operations[event.operation].name, count_of(at_update - first, "update"),
+            versions_[r] == 1 ? "only the newest is" : fmt::format("{} are", versions_[r])));
     };
     std::vector<const Event*> all;
     for (const auto* events : {&uses_[r].reads[layer], &uses_[r].gradients[layer]})
@@ -240,9 +253,10 @@ class GradientProver {
       if (own.size() > 1)
         throw Refuted(fmt::format("{}: the gradient of {} is sent {} times", role, name, own.size()));
       if (own.empty() && members > 1)
-        throw Refuted(fmt::format("{}: the gradient of {} stays there: no message brings it to the {} other "
-                                  "devices that have a replica",
-                                  role, name, members - 1));
+        throw Refuted(
+            fmt::format("{}: the gradient of {} stays there: no message brings it to the {} other "
+                        "devices that have a replica",
+                        role, name, members - 1));
       if (own != buckets)
         throw Refuted(fmt::format("{}: the gradient of {} goes in another message than on {}", role, name,
                                   name_of(plan_.roles[roles.front()], machine_)));
@@ -254,8 +268,9 @@ class GradientProver {
       if (r == roles.front())
         first = comms;
       else if (comms != first)
-        throw Refuted(fmt::format("{}: {} goes through other messages than on {}", name_of(plan_.roles[r], machine_),
-                                  graph_.parameters[p].name, name_of(plan_.roles[roles.front()], machine_)));
+        throw Refuted(fmt::format("{}: {} goes through other messages than on {}",
+                                  name_of(plan_.roles[r], machine_), graph_.parameters[p].name,
+                                  name_of(plan_.roles[roles.front()], machine_)));
     }
     for (const CommId comm : first) rounds_.check_collective(comm, roles);
   }
@@ -366,16 +381,17 @@ class GradientProver {
   /// What is done before a message is undone after it, each time.
   void check_pairs(std::uint32_t r, const BucketUse& use, Act before, Act after, std::size_t times) {
     if (acts(use, before).size() != times || acts(use, after).size() != times)
-      throw Refuted(fmt::format("{}: its gradients are {} {} times before it and {} {} times after it; {} is right",
-                                at(r, use.sums[0]), before == Act::fill ? "copied" : "compressed",
-                                acts(use, before).size(), before == Act::fill ? "copied back" : "decompressed",
-                                acts(use, after).size(), times));
+      throw Refuted(fmt::format(
+          "{}: its gradients are {} {} times before it and {} {} times after it; {} is right",
+          at(r, use.sums[0]), before == Act::fill ? "copied" : "compressed", acts(use, before).size(),
+          before == Act::fill ? "copied back" : "decompressed", acts(use, after).size(), times));
     for (std::size_t k = 0; k < times; ++k) {
       if (const Event& event = acts(use, before)[k]; event.place >= order(r).begins[use.sums[k]])
         throw Refuted(fmt::format("{}: does not wait for '{}'", at(r, use.sums[k]),
                                   plan_.roles[r].program[event.task].name));
       if (const Event& event = acts(use, after)[k]; event.place < order(r).ends[use.sums[k]])
-        throw Refuted(fmt::format("{}: does not wait for '{}'", at(r, event.task), comm_name(r, use.sums[k])));
+        throw Refuted(
+            fmt::format("{}: does not wait for '{}'", at(r, event.task), comm_name(r, use.sums[k])));
     }
   }
 
@@ -445,11 +461,13 @@ class GradientProver {
   const Machine& machine_;
   const HappensBefore& order_;
   RoundRules& rounds_;
-  std::vector<bool> has_parameters_;  ///< by layer
-  std::vector<bool> completes_;       ///< by operation of the graph: gradients of parameters
-  std::vector<RoleUse> uses_;         ///< by role
+  std::vector<bool> has_parameters_;   ///< by layer
+  std::vector<bool> completes_;        ///< by operation of the graph: gradients of parameters
+  std::vector<RoleUse> uses_;          ///< by role
   std::vector<std::size_t> versions_;  ///< by role: of the parameters that each member keeps
   std::set<std::vector<double>> known_images_;
+  /// By the roles that have a layer: up to which image each of their updates has gradients.
+  std::map<std::vector<std::uint32_t>, std::vector<double>> ends_;
 };
 
 }  // namespace

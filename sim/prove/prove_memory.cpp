@@ -34,10 +34,11 @@ class MemoryProver {
       for (std::size_t c = 0; c < memory_class_count; ++c) {
         need[c] += begins_[i][c];
         if (held[c] < need[c] - rounding * (1 + need[c]))
-          throw Refuted(fmt::format("{}: when {} runs, {} bytes of {} are held, and what it or a later "
-                                    "operation reads has {}",
-                                    name_of(role_, ops_[i].task, machine), ops_[i].op->name, held[c],
-                                    memory_class_names[c], need[c]));
+          throw Refuted(
+              fmt::format("{}: when {} runs, {} bytes of {} are held, and what it or a later "
+                          "operation reads has {}",
+                          name_of(role_, ops_[i].task, machine), ops_[i].op->name, held[c],
+                          memory_class_names[c], need[c]));
         need[c] -= ends_[i][c];
       }
       for (const MemoryDelta& delta : ops_[i].op->frees) held[at(delta.memory_class)] -= delta.bytes;

@@ -65,8 +65,10 @@ struct Made {
   OpId operation;
   Content content;
   ImageRange images;
-  std::uint32_t from;  ///< the first place at which an operation can read it
+  std::uint32_t from;                   ///< the first place at which an operation can read it
   std::optional<std::uint32_t> pass{};  ///< the only one in which it can be read
+  /// Of a gradient that has come by a message: the layer of whose output it is.
+  std::optional<std::uint32_t> received_for{};
 };
 
 bool same_images(const ImageRange& a, const ImageRange& b) {
@@ -93,7 +95,20 @@ class ResultProver {
         contents_(graph),
         made_(plan.roles.size()),
         carried_(plan.communications.size()),
-        summands_(graph.model.layers.size()) {
+        summands_(graph.model.layers.size()),
+        has_forward_(graph.model.layers.size(), false),
+        has_data_gradient_(graph.model.layers.size(), false) {
+    for (const Operation& operation : graph.operations) {
+      if (operation.part != OperationPart::layer) continue;
+      if (operation.phase == Phase::forward) has_forward_[operation.layer] = true;
+      if (operation.phase == Phase::data_gradient) has_data_gradient_[operation.layer] = true;
+    }
+    for (const Role& role : plan.roles) {
+      std::vector<bool>& runs = is_here_.emplace_back(graph.model.layers.size(), false);
+      for (const Task& task : role.program)
+        for (const PlanOp& op : task.ops)
+          if (op.operation != PlanOp::of_plan) runs[graph.operations[op.operation].layer] = true;
+    }
     for (OpId op = 0; op < graph.operations.size(); ++op) {
       if (!contents_.adds_parts(op)) continue;
       const std::uint32_t layer = graph.operations[op].layer;
@@ -155,7 +170,8 @@ class ResultProver {
     if (means.is_dropped) made.pass = means.pass;
     for (const Made& other : made_[r][means.micro_batch][content])
       if (!other.pass && other.operation == means.operation && !means.is_dropped)
-        throw Refuted(fmt::format("{}: {} runs a second time, with nothing dropped in between", at(r, t), op.name));
+        throw Refuted(
+            fmt::format("{}: {} runs a second time, with nothing dropped in between", at(r, t), op.name));
     made_[r][means.micro_batch][content].push_back(made);
   }
 
@@ -180,8 +196,8 @@ class ResultProver {
                                   text_of(made.images, lane(r))));
       throw Refuted(fmt::format("{}: {} needs {}, which is no longer there", at(r, t), operation, wanted));
     }
-    throw Refuted(fmt::format("{}: {} needs {}: nothing there makes it, and no message brings it{}",
-                              at(r, t), operation, wanted, partial_text(r, reader, input)));
+    throw Refuted(fmt::format("{}: {} needs {}: nothing there makes it, and no message brings it{}", at(r, t),
+                              operation, wanted, partial_text(r, reader, input)));
   }
 
   /// What of a sum is missing.
@@ -208,7 +224,9 @@ class ResultProver {
     std::vector<Content> parts;
     for (const auto& [content, all] : there)
       if (is_partial_sum(layer, contents_.of(content)) &&
-          std::any_of(all.begin(), all.end(), [&](const Made& made) { return is_there(made, place, means); }))
+          std::any_of(all.begin(), all.end(), [&](const Made& made) {
+            return is_there(made, place, means) && goes_into(made, layer, r);
+          }))
         parts.push_back(content);
     std::vector<OpId> best;
     for (const Content a : parts)
@@ -216,7 +234,7 @@ class ResultProver {
         if (a >= b) continue;
         std::optional<std::vector<OpId>> both = Contents::joined(contents_.of(a), contents_.of(b));
         if (!both || both->size() < best.size() || (both->size() == best.size() && *both >= best)) continue;
-        if (there.contains(contents_.id(*both)) && !there[contents_.id(*both)].empty()) continue;
+        if (std::find(parts.begin(), parts.end(), contents_.id(*both)) != parts.end()) continue;
         best = std::move(*both);
       }
     if (best.empty())
@@ -234,6 +252,26 @@ class ResultProver {
       if (std::includes(content.begin(), content.end(), of.begin(), of.end())) parts += of.size();
     }
     return parts == content.size();
+  }
+
+  /// Whether a gradient on the members of a role is part of that of a layer's output: itself, or as that of a
+  /// layer there which hands its gradient on to its inputs as it is.
+  bool goes_into(const Made& made, std::uint32_t layer, std::uint32_t r) const {
+    if (made.received_for) return hands_on(*made.received_for, layer, r);
+    const Operation& operation = graph_.operations[made.operation];
+    if (operation.part != OperationPart::layer) return hands_on(operation.layer, layer, r);
+    const std::vector<LayerIndex>& inputs = graph_.model.layers[operation.layer].inputs;
+    return std::any_of(inputs.begin(), inputs.end(), [&](LayerIndex input) {
+      return input != image_input && hands_on(static_cast<std::uint32_t>(input), layer, r);
+    });
+  }
+  bool hands_on(std::uint32_t from, std::uint32_t to, std::uint32_t r) const {
+    if (from == to) return true;
+    if (from < to || has_data_gradient_[from] || (has_forward_[from] && !is_here_[r][from])) return false;
+    const std::vector<LayerIndex>& inputs = graph_.model.layers[from].inputs;
+    return std::any_of(inputs.begin(), inputs.end(), [&](LayerIndex input) {
+      return input != image_input && hands_on(static_cast<std::uint32_t>(input), to, r);
+    });
   }
 
   void send(std::uint32_t r, TaskId t, const CommMeaning& carries) {
@@ -270,11 +308,12 @@ class ResultProver {
 
   void receive(std::uint32_t r, TaskId t, const CommMeaning& carries) {
     const CommId id = plan_.roles[r].program[t].comm;
-    if (!carried_[id])
-      throw Refuted(fmt::format("{}: nobody sends it", at(r, t)));
-    for (std::size_t i = 0; i < carries.results.size(); ++i)
-      made_[r][carries.micro_batch][(*carried_[id])[i]].push_back(
-          {carries.results[i].operation, (*carried_[id])[i], carries.images, order_.of(r).ends[t]});
+    if (!carried_[id]) throw Refuted(fmt::format("{}: nobody sends it", at(r, t)));
+    for (std::size_t i = 0; i < carries.results.size(); ++i) {
+      Made made{carries.results[i].operation, (*carried_[id])[i], carries.images, order_.of(r).ends[t]};
+      made.received_for = carries.results[i].layer;
+      made_[r][carries.micro_batch][made.content].push_back(made);
+    }
   }
 
   const Plan& plan_;
@@ -288,6 +327,8 @@ class ResultProver {
   std::vector<std::optional<std::vector<Content>>> carried_;        ///< by communication
   /// By layer: what is added up in the gradient of its output, where several layers read it.
   std::vector<std::vector<Content>> summands_;
+  std::vector<bool> has_forward_, has_data_gradient_;  ///< by layer: whether they are operations
+  std::vector<std::vector<bool>> is_here_;             ///< by role and layer
 };
 
 }  // namespace

@@ -16,11 +16,12 @@ constexpr double rounding = 1e-9;
 /// What everybody knows of everybody is a bit each.
 constexpr std::size_t most_known = 2048;
 
-/// Whether every message of the only round goes to the next on one ring through all `size` members.
-bool is_one_ring(const Round& round, std::size_t size) {
-  if (round.all_to_all || round.pairs.size() != size) return false;
+/// Whether the first messages of a round go around one ring through all `size` members.
+bool has_ring(const Round& round, std::size_t size) {
+  if (round.all_to_all || round.pairs.size() < size) return false;
   std::vector<std::uint32_t> next(size, no_role);
-  for (const auto& [from, to] : round.pairs) next[from] = to;
+  for (std::size_t k = 0; k < size; ++k)
+    if (round.fraction(k) > 0) next[round.pairs[k].first] = round.pairs[k].second;
   std::uint32_t at = 0;
   for (std::size_t i = 0; i < size; ++i) {
     if (next[at] == no_role) return false;
@@ -106,11 +107,11 @@ void RoundRules::check_results(CommId comm) {
   const auto check = [&](const Parts& parts, Task::Kind kind, const char* does) {
     Parts wanted;
     for (const auto& [role, used_as] : users_[comm])
-      if (used_as == kind)
-        wanted[role] = static_cast<std::uint32_t>(plan_.roles[role].members.size());
+      if (used_as == kind) wanted[role] = static_cast<std::uint32_t>(plan_.roles[role].members.size());
     for (const auto& [role, members] : parts)
       if (!wanted.contains(role))
-        throw Refuted(fmt::format("{}: no task {} '{}'", name_of(plan_.roles[role], machine_), does, of.name));
+        throw Refuted(
+            fmt::format("{}: no task {} '{}'", name_of(plan_.roles[role], machine_), does, of.name));
     for (const auto& [role, members] : wanted)
       if (const auto found = parts.find(role); found == parts.end() || found->second != members)
         throw Refuted(fmt::format("{}: {} '{}', which has {} messages for {} devices",
@@ -172,12 +173,11 @@ void RoundRules::check_rounds(const Pattern& pattern, CommMeaning::Kind kind, co
       throw Refuted(fmt::format(
           "{}: '{}': it sends {} and gets {} of the bytes; at least {} and {} are needed",
           machine_.endpoint_name(group[i]), name, sent[i], received[i], least_sent, least_received));
-  if (pattern.rounds.size() == 1 && is_one_ring(pattern.rounds[0], size) &&
-      (pattern.rounds[0].repeat + 1 >= size || pattern.rounds[0].latency_s))
-    return;
+  for (const Round& round : pattern.rounds)
+    if (has_ring(round, size) && (round.repeat + 1 >= size || round.latency_s)) return;
   if (size > most_known)
     throw NotCovered(
-        fmt::format("'{}': who hears of whom among {} devices is followed around one ring only", name, size));
+        fmt::format("'{}': who hears of whom among {} devices is followed around rings only", name, size));
   Known known(size);
   for (const Round& round : pattern.rounds)
     for (std::size_t k = 0; (round.latency_s ? size : round.repeat) > k; ++k)

@@ -36,9 +36,9 @@ class RoundRules {
 
   const Plan& plan_;
   const Machine& machine_;
-  std::vector<std::uint32_t> role_of_;            ///< by endpoint
+  std::vector<std::uint32_t> role_of_;                                    ///< by endpoint
   std::vector<std::vector<std::pair<std::uint32_t, Task::Kind>>> users_;  ///< by communication
-  std::map<std::uint32_t, Pairs> pairs_;          ///< by pattern
+  std::map<std::uint32_t, Pairs> pairs_;                                  ///< by pattern
   std::map<std::pair<std::uint32_t, CommMeaning::Kind>, bool> rounds_;
   std::map<std::pair<std::uint32_t, std::vector<std::uint32_t>>, bool> groups_;
 };

@@ -11,7 +11,7 @@
 namespace convoy::lab {
 
 /// A plan that says what it means.
-inline Plan plan_with_meaning(const Experiment& it) {
+inline Plan plan_with_meaning(const lab::Experiment& it) {
   return it.strategy().plan({it.graph(), it.machine(), it.cost(), it.batch(), true}).plan;
 }
 
@@ -50,10 +50,9 @@ struct CoveredExperiment {
     const int devices = hosts * of.devices;
     const int micro_batches = dice.one_of<int>({1, 2, 4});
     batch = 4 * dice.between(1, 3);
-    const std::string sync =
-        fmt::format("algorithm: {}, bucket: {}kB, overlap: {}",
-                    dice.one_of<std::string>({"ring", "auto", "nccl"}),
-                    dice.one_of<int>({2, 10, 300}), dice.coin());
+    const std::string sync = fmt::format("algorithm: {}, bucket: {}kB, overlap: {}",
+                                         dice.one_of<std::string>({"ring", "auto", "nccl"}),
+                                         dice.one_of<int>({2, 10, 300}), dice.coin());
     const std::string kind =
         dice.one_of<std::string>({"", "", ", zero: 1", ", zero: 2", ", zero: 3", ", compression: fp16",
                                   ", compression: {kind: top_k, ratio: 0.01}"});
@@ -61,11 +60,11 @@ struct CoveredExperiment {
     for (const int n : {2, 3, 4})
       if (devices % n == 0 && dice.coin()) stages = n;
     model = blocks(dice, stages);
-    if (stages > 1 && dice.between(0, 2) == 0) {  // never flushed
+    if (stages > 1 && dice.between(0, 4) == 0) {  // never flushed
       const bool doubled = dice.coin();  // has to have as many micro-batches as the pipeline has devices
       batch = 48;
-      strategy = fmt::format("{{kind: pipeline, stages: {}, replicas: {}, micro_batches: {}, weights: {}}}", stages,
-                             devices / stages, doubled ? devices : micro_batches,
+      strategy = fmt::format("{{kind: pipeline, stages: {}, replicas: {}, micro_batches: {}, weights: {}}}",
+                             stages, devices / stages, doubled ? devices : micro_batches,
                              doubled ? "double_buffered" : "stash");
       return;
     }

@@ -55,8 +55,8 @@ std::string drop_message(Plan& plan, Dice& dice) {
   const std::uint32_t of = dice.one_of(used);
   Pattern& pattern = plan.patterns[of];
   if (pattern.rounds.empty()) return "";
-  Round& round = pattern.rounds[static_cast<std::size_t>(
-      dice.between(0, static_cast<int>(pattern.rounds.size()) - 1))];
+  Round& round =
+      pattern.rounds[static_cast<std::size_t>(dice.between(0, static_cast<int>(pattern.rounds.size()) - 1))];
   if (pattern.groups.size() > 1) {
     pattern.groups.erase(pattern.groups.begin() +
                          dice.between(0, static_cast<int>(pattern.groups.size()) - 1));
@@ -95,8 +95,7 @@ std::string drop_task(Plan& plan, Dice& dice) {
     const CommId comm = at(plan, task).comm;
     for (std::size_t r = 0; r < plan.roles.size(); ++r)
       for (TaskId t = static_cast<TaskId>(plan.roles[r].program.size()); t-- > 0;)
-        if (const Task& of = plan.roles[r].program[t];
-            of.kind == Task::Kind::collective && of.comm == comm)
+        if (const Task& of = plan.roles[r].program[t]; of.kind == Task::Kind::collective && of.comm == comm)
           erase_task(plan, {r, t});
   } else {
     erase_task(plan, task);

@@ -20,7 +20,7 @@ TEST_CASE("proof: of 200 plans with a mistake, at least 95 of 100 are refused, a
   for (unsigned seed = 1; made < wanted; ++seed) {
     Dice dice(seed + 20'000);
     const CoveredExperiment of(dice);
-    const Experiment it(of.model, of.cluster, of.strategy, of.batch);
+    const lab::Experiment it(of.model, of.cluster, of.strategy, of.batch);
     Plan plan = plan_with_meaning(it);
     const int kind = static_cast<int>(seed) % plan_mutants;
     const std::string what = change(plan, static_cast<PlanMutant>(kind), dice);

@@ -16,7 +16,7 @@ using namespace convoy::lab;
 
 namespace {
 
-Proof prove_experiment_plan(const Experiment& it) {
+Proof prove_experiment_plan(const lab::Experiment& it) {
   return prove_plan(plan_with_meaning(it), it.report(), it.graph(), it.machine());
 }
 
@@ -30,7 +30,7 @@ TEST_CASE("proof: random replicas and pipelines, with sharded states, compressio
     CAPTURE(of.model);
     CAPTURE(of.cluster);
     CAPTURE(of.strategy);
-    const Experiment it(of.model, of.cluster, of.strategy, of.batch);
+    const lab::Experiment it(of.model, of.cluster, of.strategy, of.batch);
     const Proof proof = prove_experiment_plan(it);
     CHECK_MESSAGE(proof.outcome == Proof::Outcome::proved, proof.text);
     CHECK(proof.tasks > 0);
@@ -57,7 +57,7 @@ TEST_CASE("proof: plans of every strategy are proved, or it is said what is not 
       Dice dice(seed + 4000);
       const std::string model = random_model(dice);
       const RandomCluster cluster = random_cluster(dice, fabrics()[seed % fabrics().size()]);
-      const Experiment plain(model, cluster.text(), "{kind: single}", 4);
+      const lab::Experiment plain(model, cluster.text(), "{kind: single}", 4);
       const auto devices = static_cast<int>(plain.machine().devices.size());
       const std::string strategy = row.strategy(
           dice, {devices / cluster.devices, devices, static_cast<int>(plain.graph().model.layers.size())});
@@ -66,12 +66,12 @@ TEST_CASE("proof: plans of every strategy are proved, or it is said what is not 
       CAPTURE(model);
       CAPTURE(cluster.text());
       CAPTURE(strategy);
-      const Experiment it = row.global_batch
-                                ? Experiment::with_global_batch(model, cluster.text(), strategy, 4 * devices)
-                                : Experiment(model, cluster.text(), strategy, 4);
+      const lab::Experiment it = row.global_batch
+                                ? lab::Experiment::with_global_batch(model, cluster.text(), strategy, 4 * devices)
+                                : lab::Experiment(model, cluster.text(), strategy, 4);
       const Proof proof = prove_experiment_plan(it);
       CHECK_MESSAGE(proof.outcome == (not_covered.contains(row.name) ? Proof::Outcome::not_covered
-                                                                      : Proof::Outcome::proved),
+                                                                     : Proof::Outcome::proved),
                     proof.text);
     }
 }
@@ -81,7 +81,7 @@ TEST_CASE("proof: a plan that says what it means is otherwise the same plan") {
     Dice dice(seed + 900);
     const CoveredExperiment of(dice);
     CAPTURE(seed);
-    const Experiment it(of.model, of.cluster, of.strategy, of.batch);
+    const lab::Experiment it(of.model, of.cluster, of.strategy, of.batch);
     const Plan& plain = it.plan();
     const Plan told = plan_with_meaning(it);
     CHECK_FALSE(plain.meaning);
@@ -102,16 +102,17 @@ TEST_CASE("proof: a plan that says what it means is otherwise the same plan") {
 
 TEST_CASE("proof: unequal shares of the images, dealt out by speed") {
   Dice dice(1);
-  const Experiment it(blocks(dice, 2), star(5, "1GB/s", "1us", ", speed_spread: 0.4"),
+  const lab::Experiment it(blocks(dice, 2), star(5, "1GB/s", "1us", ", speed_spread: 0.4"),
                       "{kind: data_parallel, sync: all_reduce, shares: speed}", 16);
   const Proof proof = prove_experiment_plan(it);
   CHECK_MESSAGE(proof.outcome == Proof::Outcome::proved, proof.text);
 }
 
 TEST_CASE("proof: 1,024 devices take no second") {
-  const Experiment it("{name: net, input: [3, 8, 8], layers: [{name: conv, kind: conv2d, out_channels: 8, "
-                      "kernel: 3}, {name: flat, kind: flatten}, {name: fc, kind: linear, out_features: 10}]}",
-                      star(1024, "10GB/s", "1us"), "{kind: data_parallel, sync: all_reduce, algorithm: ring}", 4);
+  const lab::Experiment it(
+      "{name: net, input: [3, 8, 8], layers: [{name: conv, kind: conv2d, out_channels: 8, "
+      "kernel: 3}, {name: flat, kind: flatten}, {name: fc, kind: linear, out_features: 10}]}",
+      star(1024, "10GB/s", "1us"), "{kind: data_parallel, sync: all_reduce, algorithm: ring}", 4);
   const Plan plan = plan_with_meaning(it);
   const auto begin = std::chrono::steady_clock::now();
   const Proof proof = prove_plan(plan, it.report(), it.graph(), it.machine());
