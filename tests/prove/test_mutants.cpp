@@ -22,6 +22,7 @@ TEST_CASE("proof: of 200 plans with a mistake, at least 95 of 100 are refused, a
     const CoveredExperiment of(dice);
     const lab::Experiment it(of.model, of.cluster, of.strategy, of.batch);
     Plan plan = plan_with_meaning(it);
+    REQUIRE(prove_plan(plan, it.report(), it.graph(), it.machine()).outcome == Proof::Outcome::proved);
     const int kind = static_cast<int>(seed) % plan_mutants;
     const std::string what = change(plan, static_cast<PlanMutant>(kind), dice);
     if (what.empty()) continue;
