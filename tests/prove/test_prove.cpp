@@ -37,7 +37,7 @@ TEST_CASE("proof: random replicas and pipelines, with sharded states, compressio
   }
 }
 
-TEST_CASE("proof: plans of every strategy are proved, or it is said what is not covered; none is refuted") {
+TEST_CASE("proof: plans of every strategy are proved or not covered, and none is refuted") {
   const std::set<std::string> not_covered{"sync servers",
                                           "sync servers with local aggregation",
                                           "async servers",
@@ -66,9 +66,10 @@ TEST_CASE("proof: plans of every strategy are proved, or it is said what is not 
       CAPTURE(model);
       CAPTURE(cluster.text());
       CAPTURE(strategy);
+      const int all = 4 * devices;
       const lab::Experiment it = row.global_batch
-                                ? lab::Experiment::with_global_batch(model, cluster.text(), strategy, 4 * devices)
-                                : lab::Experiment(model, cluster.text(), strategy, 4);
+                                     ? lab::Experiment::with_global_batch(model, cluster.text(), strategy, all)
+                                     : lab::Experiment(model, cluster.text(), strategy, 4);
       const Proof proof = prove_experiment_plan(it);
       CHECK_MESSAGE(proof.outcome == (not_covered.contains(row.name) ? Proof::Outcome::not_covered
                                                                      : Proof::Outcome::proved),
