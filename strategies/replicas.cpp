@@ -155,6 +155,7 @@ StagedPasses replica_passes(const StrategyInput& input, const std::vector<Replic
   check_plan_size(input, micro_batches);
   StagedPasses passes;
   passes.shares_tasks = true;
+  passes.meaning = input.meaning;
   StagedLayers& network = passes.stages.emplace_back();
   for (const ReplicaClass& replica : replicas) {
     passes.images += static_cast<double>(replica.images) * static_cast<double>(replica.devices.size());

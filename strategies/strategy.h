@@ -30,6 +30,7 @@ struct StrategyInput {
   const Machine& machine;
   const CostModel& cost;
   BatchSpec batch;
+  bool meaning = false;  ///< the plan says what its tasks mean (Plan::meaning), as far as the strategy can
 };
 
 /// What no step of a strategy stays below, known before anything of it is planned.

@@ -10,6 +10,7 @@
 #include "sim/base/clean_text.h"
 #include "sim/base/quantity.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/prove_experiment.h"
 #include "sim/cli/results_folder.h"
 #include "sim/cli/tell.h"
 #include "sim/plan/ledger.h"
@@ -264,6 +265,7 @@ Exit check_command(const CheckArguments& arguments) {
     return Exit::done;
   }
   const Experiment experiment = Experiment::load(arguments.file, arguments.settings);
+  if (arguments.prove) return prove_experiment(experiment);
   if (experiment.plan()) {
     const std::string text = check_plan(read_plan(experiment), arguments.jobs);
     write_stdout([&](std::ostream& out) { out << text << '\n'; });

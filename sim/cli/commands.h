@@ -46,6 +46,7 @@ struct RunArguments {
 struct CheckArguments {
   std::string file;
   std::vector<std::string> settings;
+  bool prove = false;  ///< that the plans compute what one device computes
   std::size_t jobs = 1;
 };
 

@@ -95,6 +95,18 @@ double Compressor::sent_bytes(double bytes) const {
   return bytes;
 }
 
+double Compressor::sent_element_bytes() const {
+  switch (compression_.kind) {
+    case Compression::Kind::none:
+      break;
+    case Compression::Kind::fp16:
+      return half_bytes;
+    case Compression::Kind::top_k:
+      return 0;
+  }
+  return element_bytes_;
+}
+
 double Compressor::buffer_bytes(double bytes) const {
   return sent_bytes(bytes) * (compression_.kind == Compression::Kind::top_k ? senders_ : 1);
 }

@@ -48,6 +48,8 @@ class Compressor {
   bool active() const { return compression_.kind != Compression::Kind::none; }
   /// Bytes that a sender's message of `bytes` of gradients has once it is compressed.
   double sent_bytes(double bytes) const;
+  /// Of a gradient as it is sent; 0: only some are.
+  double sent_element_bytes() const;
 
   /// Bytes of a message's residual, throughout the step.
   double residual_bytes(double bytes) const;

@@ -17,6 +17,12 @@ std::size_t ComputeTasks::add_unnamed(PlanOp op) {
   return count_++;
 }
 
+void ComputeTasks::mean(Meaning& all, OpMeaning meaning) {
+  PlanOp& last = ops_.empty() ? role_.program[last_].ops.back() : ops_.back();
+  last.meaning = static_cast<std::uint32_t>(all.operations.size());
+  all.operations.push_back(meaning);
+}
+
 void ComputeTasks::wait_for(TaskId task) {
   if (!ops_.empty()) close();
   after_.push_back(task);

@@ -22,6 +22,8 @@ class ComputeTasks {
   /// The same of an operation that tasks are not named after: it only allocates or frees, or prepares a
   /// message.
   std::size_t add_unnamed(PlanOp op);
+  /// What the operation that was added last means.
+  void mean(Meaning& all, OpMeaning meaning);
   /// What is added from now on runs after `task`.
   void wait_for(TaskId task);
   /// Ends the task under way, if any; a role that has computed nothing yet gets a task without operations.

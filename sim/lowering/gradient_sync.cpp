@@ -175,13 +175,42 @@ TaskId GroupSync::add(Role& role, int stream, Kind kind, std::size_t bucket, con
     sent_.push_back({static_cast<CommId>(plan_.communications.size()), bucket});
     plan_.communications.push_back({fmt::format("{} bucket {}{}{}", name_of(kind), bucket, what, of_),
                                     of_pattern, bytes, sync_.fidelity, machine_.collective_overhead_s,
-                                    kind == Kind::all_reduce ? CommPurpose::all_reduce : CommPurpose::half});
+                                    kind == Kind::all_reduce ? CommPurpose::all_reduce : CommPurpose::half,
+                                    plan_.meaning ? meaning_of(kind, bucket) : no_meaning});
   }
   const CommId comm = sent_[next_++].comm;
   const TaskId task =
       add_message(role, Task::Kind::collective, plan_.communications[comm].name, comm, std::move(after));
   role.program[task].stream = stream;
   return task;
+}
+
+std::uint32_t GroupSync::meaning_of(std::size_t bucket) {
+  std::vector<BucketMeaning>& all = plan_.meaning->buckets;
+  if (meanings_.empty())
+    for (const Bucket& of : buckets_) {
+      meanings_.push_back(static_cast<std::uint32_t>(all.size()));
+      all.push_back({of.parameters, zero(), compressor_.sent_element_bytes()});
+    }
+  return meanings_[bucket];
+}
+
+std::uint32_t GroupSync::meaning_of(Kind kind, std::size_t bucket) {
+  CommMeaning meaning;
+  switch (kind) {
+    case Kind::all_reduce:
+      meaning.kind = CommMeaning::Kind::sum;
+      break;
+    case Kind::reduce_scatter:
+      meaning.kind = CommMeaning::Kind::scatter;
+      break;
+    case Kind::all_gather:
+      meaning.kind = zero() > 0 ? CommMeaning::Kind::gather_parameters : CommMeaning::Kind::gather_gradients;
+      break;
+  }
+  meaning.bucket = meaning_of(bucket);
+  plan_.meaning->communications.push_back(std::move(meaning));
+  return static_cast<std::uint32_t>(plan_.meaning->communications.size() - 1);
 }
 
 std::uint32_t GroupSync::pattern(Kind kind, double bytes) {

@@ -119,9 +119,12 @@ class GroupSync {
     std::size_t bucket;
   };
   const std::vector<Sent>& sent() const { return sent_; }  ///< in the order of the programs
+  /// Index into Meaning::buckets. @pre the plan says what its tasks mean
+  std::uint32_t meaning_of(std::size_t bucket);
 
  private:
   std::uint32_t pattern(Kind kind, double bytes);
+  std::uint32_t meaning_of(Kind kind, std::size_t bucket);  ///< of a communication
 
   const GradientSync& sync_;
   const TrainingGraph& graph_;
@@ -134,6 +137,7 @@ class GroupSync {
   std::map<std::pair<Kind, double>, std::uint32_t> patterns_;
   std::vector<Sent> sent_;
   std::size_t next_ = 0;
+  std::vector<std::uint32_t> meanings_;  ///< by bucket
 };
 
 /// Bytes of states on each of `devices` replicas with so many parameters between them, throughout the step.

@@ -69,6 +69,7 @@ struct GraphSchedule {
     double bytes_per_image;
     Sharding sharding;
     std::vector<std::uint32_t> waits;  ///< exchanges that bring it
+    CommMeaning::Result result;        ///< what it is
   };
 
   /// A buffer on each device. Positions of its lifetime count a step and what is received after it: 2 s is

@@ -32,6 +32,7 @@ class GraphScheduler {
     std::vector<std::uint32_t> copies;  ///< none: a gradient that nobody has to make
     std::vector<std::uint32_t> ready;   ///< exchanges that bring it
     std::uint32_t made = 0;             ///< the step that makes it, before any exchange
+    OpId came_from = GraphSchedule::no_op;  ///< where another stage has made it: its operation
   };
 
   struct Gradient {
@@ -94,7 +95,11 @@ class GraphScheduler {
   /// An output of another stage in the one under way. What is a sum of parts is summed before it is sent.
   const PlacedTensor& arrive(LayerIndex input, const Sharding& needed, std::size_t reader);
   /// A tensor of stage `home`, as it is sent to the one under way at the end of home's pass.
-  PlacedTensor send(const PlacedTensor& held, std::uint32_t home, double bytes_per_image);
+  PlacedTensor send(const PlacedTensor& held, std::uint32_t home, LayerIndex output);
+  /// The operation that has made a tensor.
+  OpId maker_of(const PlacedTensor& held) const {
+    return held.came_from == GraphSchedule::no_op ? schedule_.steps[held.made].op : held.came_from;
+  }
   void await_at_end(std::uint32_t id, std::uint32_t home);
   ReadInput read_input(std::size_t layer, std::size_t k);
   void read_inputs(std::size_t layer);

@@ -26,7 +26,8 @@ bool reads_parameters(const TrainingGraph& graph, const StageOp& op) {
 }  // namespace
 
 ReplicaProgram::ReplicaProgram(const TrainingGraph& graph, const Stage& stage, std::vector<GroupSync*> groups,
-                               Role& role, int stream, std::vector<Pass> passes, PassMessages* messages)
+                               Role& role, int stream, std::vector<Pass> passes, PassMessages* messages,
+                               Meaning* meaning)
     : graph_(graph),
       stage_(stage),
       groups_(std::move(groups)),
@@ -34,6 +35,7 @@ ReplicaProgram::ReplicaProgram(const TrainingGraph& graph, const Stage& stage, s
       stream_(stream),
       passes_(std::move(passes)),
       messages_(messages),
+      meaning_(meaning),
       tasks_(role) {
   for (GroupSync* group : groups_) group->begin_role();
   find_buckets();
@@ -199,6 +201,7 @@ TaskId ReplicaProgram::next_pass(const std::vector<TaskId>& after, std::string t
       tasks_.add_unnamed(std::move(op));
     else
       tasks_.add(std::move(op));
+    if (meaning_) mean_pass(pass, ops[i], i);
     if (sharded) use_buffers(i, ops[i]);
     if (messages_) messages_->after(pass, i, tasks_);
     if (sharded) this->after(i, ops[i]);
@@ -216,15 +219,43 @@ TaskId ReplicaProgram::next_pass(const std::vector<TaskId>& after, std::string t
   return last;
 }
 
+/// Of the operation at `position` of a pass, which was added last.
+void ReplicaProgram::mean_pass(const Pass& pass, const StageOp& op, std::size_t position) {
+  OpMeaning meaning;
+  meaning.operation = op.op;  // none: memory only
+  meaning.micro_batch = pass.micro_batch;
+  meaning.images = {pass.first_image, op.images.value_or(pass.images)};
+  meaning.pass = static_cast<std::uint32_t>(pass_);
+  meaning.is_dropped = pass.recomputes && !pass.backward;
+  if (is_last_use(position)) {
+    const GroupBucket& bucket = buckets_[uses_[use_].bucket];
+    meaning.forgets = bucket.group->meaning_of(bucket.index);
+  }
+  tasks_.mean(*meaning_, meaning);
+}
+
+/// Of the operation that was added last.
+void ReplicaProgram::mean_bucket(OpMeaning::Act act, std::size_t bucket) {
+  if (!meaning_) return;
+  OpMeaning meaning;
+  meaning.act = act;
+  meaning.bucket = buckets_[bucket].group->meaning_of(buckets_[bucket].index);
+  tasks_.mean(*meaning_, meaning);
+}
+
 /// What a device does before it sends a bucket's gradients.
 void ReplicaProgram::prepare_message(std::size_t bucket) {
   const GroupBucket& of = buckets_[bucket];
   compressed_.resize(buckets_.size());
-  if (const Compressor& compressor = of.group->compressor(); compressor.active())
+  if (const Compressor& compressor = of.group->compressor(); compressor.active()) {
     compressed_[bucket] = compressor.add_compression(tasks_, bucket, of.bytes());
-  if (of.group->is_copied(of.bucket()))
+    mean_bucket(OpMeaning::Act::compress, bucket);
+  }
+  if (of.group->is_copied(of.bucket())) {
     tasks_.add_unnamed(
         elementwise_op(fmt::format("bucket {} filled", bucket), of.bytes() / 4, 2 * of.bytes()));
+    mean_bucket(OpMeaning::Act::fill, bucket);
+  }
 }
 
 /// Of those whose gradients are there when so many operations of the pass are left.
@@ -250,9 +281,11 @@ void ReplicaProgram::sum_buckets(std::vector<TaskId>& before_update, const std::
   }
   before_update.insert(before_update.end(), summed.begin(), summed.end());
   for (std::size_t b = 0; b < buckets_.size(); ++b)
-    if (const Compressor& compressor = buckets_[b].group->compressor(); compressor.active())
+    if (const Compressor& compressor = buckets_[b].group->compressor(); compressor.active()) {
       before_update.push_back(
           compressor.add_decompression(tasks_, compressed_[b], b, buckets_[b].bytes(), summed[b]));
+      mean_bucket(OpMeaning::Act::decompress, b);
+    }
 }
 
 /// By layer: of its parameters, as much as ZeRO leaves each replica to update.
@@ -278,13 +311,20 @@ void ReplicaProgram::update(const std::string& suffix) {
   while (released_ < scatters_.size()) free_gradients();
   if (!sharded)
     for (std::size_t b = 0; b < buckets_.size(); ++b)
-      if (const double bytes = buckets_[b].bytes(); buckets_[b].group->is_copied(buckets_[b].bucket()))
+      if (const double bytes = buckets_[b].bytes(); buckets_[b].group->is_copied(buckets_[b].bucket())) {
         tasks_.add_unnamed(elementwise_op(fmt::format("bucket {} emptied", b), bytes / 4, 2 * bytes));
+        mean_bucket(OpMeaning::Act::empty, b);
+      }
   const std::vector<double> shares = updated_shares();
   for (const StageOp& op : stage_.update) {
     PlanOp made = plan_op(op, 1, suffix);
     made.work = share_of_update(op.work, shares[graph_.operations[op.op].layer]);
     tasks_.add(std::move(made));
+    if (!meaning_) continue;
+    OpMeaning meaning;
+    meaning.operation = op.op;
+    meaning.pass = static_cast<std::uint32_t>(pass_);
+    tasks_.mean(*meaning_, meaning);
   }
   const TaskId update = tasks_.close("update" + suffix);
   if (zero() != 1 && zero() != 2) return;

@@ -21,6 +21,7 @@ struct Pass {
   std::string suffix;       ///< of its operations' names: " #3"
   bool completes = false;   ///< a backward pass that completes the gradients of an update
   bool recomputes = false;  ///< the stage keeps only its inputs, and runs forward again before backward
+  double first_image = 0;   ///< of the global batch, on the first device (ImageRange); for meaning only
 };
 
 /// Messages that operations of a pass wait for, or that wait for operations.
@@ -62,8 +63,10 @@ class ReplicaProgram {
   /// @param stream of the role on which gradients are summed
   /// @param passes all that will be run, in order
   /// @param messages of the passes beside the groups', if any
+  /// @param meaning gets what the operations mean, if it is asked for
   ReplicaProgram(const TrainingGraph& graph, const Stage& stage, std::vector<GroupSync*> groups, Role& role,
-                 int stream, std::vector<Pass> passes, PassMessages* messages = nullptr);
+                 int stream, std::vector<Pass> passes, PassMessages* messages = nullptr,
+                 Meaning* meaning = nullptr);
 
   /// Appends the next pass, which runs after `after`.
   /// @param task what its last task is called; "": the pass after it may go into the same task
@@ -120,6 +123,9 @@ class ReplicaProgram {
   void sum_buckets(std::vector<TaskId>& before_update, const std::string& suffix);
   std::vector<double> updated_shares() const;
 
+  void mean_pass(const Pass& pass, const StageOp& op, std::size_t position);
+  void mean_bucket(OpMeaning::Act act, std::size_t bucket);
+
   const TrainingGraph& graph_;
   const Stage& stage_;
   std::vector<GroupSync*> groups_;
@@ -128,6 +134,7 @@ class ReplicaProgram {
   int stream_;
   std::vector<Pass> passes_;
   PassMessages* messages_;
+  Meaning* meaning_;
   ComputeTasks tasks_;
   std::size_t pass_ = 0;  ///< under way, then the next one
   // Where gradients are whole on every replica: what completed them.

@@ -49,7 +49,7 @@ void GraphScheduler::gather_gradient(std::size_t i) {
     gradient_[s][i].reset();
     if (there.held.sharding.over == Over::partial) there = at_output(i, std::move(there));
     enter(i, true);
-    PlacedTensor here = send(there.held, s, tensor_bytes(static_cast<LayerIndex>(i)));
+    PlacedTensor here = send(there.held, s, static_cast<LayerIndex>(i));
     contribute(static_cast<LayerIndex>(i), {std::move(here), true, there.reader}, false);
   }
 }

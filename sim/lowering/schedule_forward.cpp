@@ -50,19 +50,22 @@ const GraphScheduler::PlacedTensor& GraphScheduler::arrive(LayerIndex input, con
                                   tensor_bytes(input)));
     source = converted.front();
   }
-  there = send(source, home, tensor_bytes(input));
+  there = send(source, home, input);
   return *there;
 }
 
 GraphScheduler::PlacedTensor GraphScheduler::send(const PlacedTensor& held, std::uint32_t home,
-                                                  double bytes_per_image) {
-  schedule_.transfers.push_back({home, stage_, backward_, bytes_per_image, held.sharding, held.ready});
+                                                  LayerIndex output) {
+  const double bytes_per_image = tensor_bytes(output);
+  const OpId maker = maker_of(held);
+  schedule_.transfers.push_back({home, stage_, backward_, bytes_per_image, held.sharding, held.ready,
+                                 {maker, static_cast<std::uint32_t>(output)}});
   for (const std::uint32_t copy : held.copies) at_ends_.push_back({copy, home, backward_});
   for (const std::uint32_t exchange : held.ready) await_at_end(exchange, home);
   const std::uint32_t begin = begins_[backward_][stage_];
   const std::uint32_t copy = add_copy(bytes_per_image, 0, held.sharding);
   live(copy, 2 * begin);
-  return {held.sharding, {copy}, {}, begin};
+  return {held.sharding, {copy}, {}, begin, maker};
 }
 
 void GraphScheduler::await_at_end(std::uint32_t id, std::uint32_t home) {

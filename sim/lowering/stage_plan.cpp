@@ -33,6 +33,7 @@ class StagePlanner {
 
   ReportedPlan build() {
     plan_.images = passes_.images;
+    if (passes_.meaning) begin_meaning();
     if (passes_.endless) begin_endless();
     for (std::uint32_t s = 0; s < stages_.size(); ++s) {
       report_.stages.push_back({devices_of(s), stages_[s].layers, of(s).weight_versions, {}});
@@ -57,6 +58,38 @@ class StagePlanner {
     for (const StageSlot& slot : of(s).slots)
       devices.insert(devices.end(), slot.devices.begin(), slot.devices.end());
     return devices;
+  }
+
+  // Meaning.
+
+  /// The global batch goes to a stage's slots micro-batch by micro-batch, and within a slot to one device
+  /// after the other.
+  void begin_meaning() {
+    plan_.meaning = std::make_shared<Meaning>();
+    plan_.meaning->lanes.assign(machine_.endpoint_count(), 0);
+    for (StagedLayers& stage : passes_.stages) {
+      std::map<std::pair<std::int64_t, std::size_t>, double> first;  // by micro-batch and slot
+      for (std::size_t k = 0; k < stage.slots.size(); ++k) {
+        const StageSlot& slot = stage.slots[k];
+        for (std::uint32_t lane = 0; lane < slot.devices.size(); ++lane)
+          plan_.meaning->lanes[slot.devices[lane]] = lane;
+        for (const Pass& pass : slot.passes)
+          first[{pass.micro_batch, k}] = pass.images * static_cast<double>(slot.devices.size());
+      }
+      double before = 0;
+      for (auto& [of, images] : first) before += std::exchange(images, before);
+      for (std::size_t k = 0; k < stage.slots.size(); ++k)
+        for (Pass& pass : stage.slots[k].passes) pass.first_image = first[{pass.micro_batch, k}];
+    }
+  }
+
+  std::uint32_t meaning_of(const StageEdge& edge, const Pass& pass) {
+    CommMeaning meaning;
+    meaning.results = pass.backward ? edge.backward : edge.forward;
+    meaning.micro_batch = pass.micro_batch;
+    meaning.images = {pass.first_image, pass.images};
+    plan_.meaning->communications.push_back(std::move(meaning));
+    return static_cast<std::uint32_t>(plan_.meaning->communications.size() - 1);
   }
 
   // Endless runs.
@@ -118,7 +151,8 @@ class StagePlanner {
         {fmt::format("{} #{}, stage {} to {}", pass.backward ? "gradients" : "activations", pass.micro_batch,
                      from, to),
          static_cast<std::uint32_t>(pattern->second),
-         pass.images * (pass.backward ? e.backward_bytes : e.forward_bytes), sync_.fidelity, 0});
+         pass.images * (pass.backward ? e.backward_bytes : e.forward_bytes), sync_.fidelity, 0,
+         CommPurpose::other, plan_.meaning ? meaning_of(e, pass) : no_meaning});
     return it->second = static_cast<CommId>(plan_.communications.size() - 1);
   }
   const std::vector<EndpointId>& devices(std::uint32_t s, const Pass& pass) const {
@@ -131,7 +165,8 @@ class StagePlanner {
     Role role;
     role.streams = {"compute", "receive", "send activations", "send gradients", "all-reduce"};
     if (is_alone()) role.streams = {"compute", "communication"};
-    ReplicaProgram program(graph_, stages_[s], {&groups_[s]}, role, is_alone() ? 1 : summing, slot.passes);
+    ReplicaProgram program(graph_, stages_[s], {&groups_[s]}, role, is_alone() ? 1 : summing, slot.passes,
+                           nullptr, plan_.meaning.get());
     if (passes_.endless) {
       add_endless(s, slot.passes, program, role);
     } else {

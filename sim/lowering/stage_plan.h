@@ -46,6 +46,7 @@ struct StagedPasses {
   std::optional<EndlessPasses> endless{};  ///< else one step, ended by an update of all parameters
   /// Passes may share tasks, since nothing else waits for the end of one.
   bool shares_tasks = false;
+  bool meaning = false;  ///< the plan says what its tasks mean
 };
 
 /// The plan of staged passes. Outputs leave when a stage's pass is over, in order, while it goes on;

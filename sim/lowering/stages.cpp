@@ -17,6 +17,7 @@ std::vector<StageEdge> edges_of(const GraphSchedule& schedule) {
     const std::uint32_t to = transfer.backward ? transfer.from : transfer.to;
     StageEdge& edge = edges.try_emplace({from, to}, StageEdge{from, to}).first->second;
     (transfer.backward ? edge.backward_bytes : edge.forward_bytes) += transfer.bytes_per_image;
+    (transfer.backward ? edge.backward : edge.forward).push_back(transfer.result);
   }
   std::vector<StageEdge> result;
   for (const auto& [ends, edge] : edges) result.push_back(edge);

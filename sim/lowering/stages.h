@@ -45,6 +45,7 @@ struct Stage {
 struct StageEdge {
   std::uint32_t from, to;
   double forward_bytes = 0, backward_bytes = 0;
+  std::vector<CommMeaning::Result> forward{}, backward{};
 };
 
 /// A training graph in consecutive stages.

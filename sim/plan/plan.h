@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "models/training_graph.h"
+#include "sim/plan/meaning.h"
 #include "topologies/machine.h"
 
 namespace convoy::inline plans {
@@ -39,6 +41,7 @@ struct PlanOp {
   /// The graph's operation that it does, or does a share of; `of_plan` where the graph has none: what only
   /// the plan makes necessary, and what it runs again.
   OpId operation = of_plan;
+  std::uint32_t meaning = no_meaning;  ///< index into Meaning::operations
 };
 
 /// A step of a role's program. A task may start when all of `after` (tasks of the same program, smaller ids)
@@ -145,6 +148,7 @@ struct Communication {
   Fidelity fidelity = Fidelity::automatic;
   double overhead_s = 0;  ///< before the first round (kernel launch, rendezvous)
   CommPurpose purpose = CommPurpose::other;
+  std::uint32_t meaning = no_meaning;  ///< index into Meaning::communications
 };
 
 /// Servers that answer each message by a rule instead of a program, and clients that repeat their programs,
@@ -234,6 +238,9 @@ struct Plan {
   std::optional<InputFeed> input{};
   /// Who launches the collectives that sum gradients, where a launch costs anything: "per_process"; "" else.
   std::string launches{};
+  /// Where it was asked for. Shared by copies of the plan, which are made freely; nobody changes it once the
+  /// plan is made.
+  std::shared_ptr<Meaning> meaning{};
 
   const EndlessRun* endless() const { return std::get_if<EndlessRun>(&course); }  ///< nullptr: no such run
   const Service* service() const { return std::get_if<Service>(&course); }

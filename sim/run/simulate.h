@@ -78,6 +78,8 @@ class Preparer {
   }
   /// Whether each replay needs a process of its own: SimGrid's clock continues from one to the next.
   bool replays_apart() const { return network_model() == NetworkModel::simgrid; }
+  /// From now on plans say what their tasks mean (Plan::meaning), as far as their strategies can.
+  void ask_for_meaning() { meaning_ = true; }
 
  private:
   /// What was read, and InputRecord::digests of the files from which it was read.
@@ -97,6 +99,7 @@ class Preparer {
   CostModel cost(const Training& training, const TrainingGraph& graph, const Machine& machine);
 
   const Experiment* experiment_ = nullptr;
+  bool meaning_ = false;
   std::map<std::string, Read<Model>> models_;
   std::map<std::string, std::shared_ptr<const TrainingGraph>> graphs_;
   std::map<std::string, Read<ClusterSpec>> clusters_;

@@ -69,6 +69,7 @@ ReportedPlan plan_pipeline(const StrategyInput& input, const PipelineShape& shap
                            const std::vector<StageChoice>& choices, const Stages& stages,
                            const GradientSync& sync) {
   StagedPasses passes;
+  passes.meaning = input.meaning;
   passes.images = shape.images * static_cast<double>(shape.micro_batches) *
                   static_cast<double>(shape.slots.front().size());
   std::int64_t micro_batches = shape.micro_batches;

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include "sim/prove/happens_before.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+
+namespace convoy::inline prove {
+
+RoleOrder::RoleOrder(const Role& role)
+    : begins(role.program.size(), 0),
+      ends(role.program.size()),
+      next(role.program.size()),
+      waits(role.program.size(), 0) {
+  constexpr TaskId nobody = 0xffffffff;
+  std::vector<TaskId> last(role.streams.size(), nobody);
+  std::uint32_t place = 0;
+  for (TaskId t = 0; t < role.program.size(); ++t) {
+    const Task& task = role.program[t];
+    const bool computes = task.kind == Task::Kind::compute;
+    const auto wait = [&](TaskId before) {
+      next[before].push_back(t);
+      ++waits[t];
+      begins[t] =
+          std::max(begins[t], begins[before] + (role.program[before].kind == Task::Kind::compute ? 1u : 0u));
+    };
+    for (const TaskId before : task.after) wait(before);
+    if (task.stream != Task::no_stream) {
+      TaskId& before = last[static_cast<std::size_t>(task.stream)];
+      if (before != nobody) wait(before);
+      before = t;
+    }
+    if (computes) begins[t] = place++;
+  }
+  const std::uint32_t places = place;
+  for (TaskId t = static_cast<TaskId>(role.program.size()); t-- > 0;) {
+    ends[t] = places;
+    for (const TaskId after : next[t])
+      ends[t] =
+          std::min(ends[t], role.program[after].kind == Task::Kind::compute ? begins[after] : ends[after]);
+  }
+}
+
+HappensBefore::HappensBefore(const Plan& plan) : plan_(plan) {
+  for (const Role& role : plan.roles) roles_.emplace_back(role);
+}
+
+void HappensBefore::for_each(const Machine& machine,
+                             const std::function<void(std::uint32_t, TaskId)>& visit) const {
+  struct Waiting {
+    std::uint32_t unsent = 0;  ///< sends, or members' parts, that have not begun
+    std::vector<std::pair<std::uint32_t, TaskId>> tasks;
+  };
+  std::vector<Waiting> comms(plan_.communications.size());
+  std::size_t left = 0;
+  std::vector<std::vector<std::uint32_t>> waits;
+  std::deque<std::pair<std::uint32_t, TaskId>> ready;
+  for (std::uint32_t r = 0; r < plan_.roles.size(); ++r) {
+    waits.push_back(roles_[r].waits);
+    for (TaskId t = 0; t < plan_.roles[r].program.size(); ++t, ++left) {
+      const Task& task = plan_.roles[r].program[t];
+      if (task.kind == Task::Kind::collective || task.kind == Task::Kind::send) ++comms[task.comm].unsent;
+      if (waits[r][t] == 0) ready.emplace_back(r, t);
+    }
+  }
+  const auto end = [&](std::uint32_t r, TaskId t) {
+    --left;
+    visit(r, t);
+    for (const TaskId after : roles_[r].next[t])
+      if (--waits[r][after] == 0) ready.emplace_back(r, after);
+  };
+  while (!ready.empty()) {
+    const auto [r, t] = ready.front();
+    ready.pop_front();
+    const Task& task = plan_.roles[r].program[t];
+    if (task.kind == Task::Kind::compute) {
+      end(r, t);
+      continue;
+    }
+    Waiting& comm = comms[task.comm];
+    if (task.kind == Task::Kind::send)
+      end(r, t);
+    else
+      comm.tasks.emplace_back(r, t);
+    if (task.kind != Task::Kind::receive) --comm.unsent;
+    if (comm.unsent == 0)
+      for (const auto& [role, of_comm] : std::exchange(comm.tasks, {})) end(role, of_comm);
+  }
+  if (left == 0) return;
+  for (const Waiting& comm : comms)
+    for (const auto& [r, t] : comm.tasks)
+      throw Refuted(fmt::format("{}: waits for ever for '{}', which others never send",
+                                name_of(plan_.roles[r], t, machine),
+                                plan_.communications[plan_.roles[r].program[t].comm].name));
+  throw Refuted(fmt::format("{} tasks wait for each other", left));
+}
+
+std::string name_of(const Role& role, const Machine& machine) {
+  const std::string first = machine.endpoint_name(role.members.front());
+  return role.members.size() == 1 ? first : fmt::format("{} and {} more", first, role.members.size() - 1);
+}
+
+std::string name_of(const Role& role, TaskId task, const Machine& machine) {
+  return fmt::format("{}, task '{}'", name_of(role, machine), role.program[task].name);
+}
+
+}  // namespace convoy::prove

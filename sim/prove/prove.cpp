@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "sim/prove/prove.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/prove/happens_before.h"
+#include "sim/prove/prove_gradients.h"
+#include "sim/prove/prove_memory.h"
+#include "sim/prove/prove_results.h"
+#include "sim/prove/prove_rounds.h"
+
+namespace convoy::inline prove {
+namespace {
+
+void check_all(const Plan& plan, const StrategyReport& report, const TrainingGraph& graph,
+               const Machine& machine) {
+  if (!plan.meaning) throw NotCovered("the strategy does not say yet what its tasks read and write");
+  if (plan.service()) throw NotCovered("workers have no common step");
+  const HappensBefore order(plan);
+  RoundRules rounds(plan, machine);
+  prove_results(plan, graph, machine, order, rounds);
+  prove_gradients(plan, report, graph, machine, order, rounds);
+  prove_memory(plan, graph, machine);
+}
+
+/// What rules let pass because it is the strategy's purpose.
+std::string allowed_by(const Plan& plan, const StrategyReport& report, const TrainingGraph& graph) {
+  std::string text;
+  const auto add = [&](const std::string& what) { text += (text.empty() ? "" : ", ") + what; };
+  std::uint32_t versions = 1;
+  for (const PipelineStage& stage : report.stages) versions = std::max(versions, stage.weight_versions);
+  if (plan.endless() && versions > 1)
+    add(fmt::format("gradients up to {} update{} old", versions - 1, versions == 2 ? "" : "s"));
+  const auto sent_as = [&](auto is) {
+    return std::any_of(plan.meaning->buckets.begin(), plan.meaning->buckets.end(),
+                       [&](const BucketMeaning& bucket) { return is(bucket.element_bytes); });
+  };
+  const double whole = element_bytes(graph.options.precision);
+  if (sent_as([](double bytes) { return bytes == 0; }))
+    add("all but the largest gradients kept for later steps");
+  if (sent_as([&](double bytes) { return bytes > 0 && bytes < whole; })) add("gradients rounded on the way");
+  return text;
+}
+
+}  // namespace
+
+Proof prove_plan(const Plan& plan, const StrategyReport& report, const TrainingGraph& graph,
+                 const Machine& machine) {
+  Proof proof;
+  for (const Role& role : plan.roles) proof.tasks += role.program.size();
+  try {
+    check_all(plan, report, graph, machine);
+    proof.allowed = allowed_by(plan, report, graph);
+  } catch (const Refuted& refuted) {
+    proof.outcome = Proof::Outcome::refuted;
+    proof.text = refuted.what();
+  } catch (const NotCovered& not_covered) {
+    proof.outcome = Proof::Outcome::not_covered;
+    proof.text = not_covered.what();
+  }
+  return proof;
+}
+
+}  // namespace convoy::prove

@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: MIT
+#include "sim/prove/prove_gradients.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace convoy::inline prove {
+namespace {
+
+using Kind = CommMeaning::Kind;
+using Act = OpMeaning::Act;
+
+/// An operation of a role's program.
+struct Event {
+  TaskId task;
+  std::uint32_t place;  ///< of its task among the compute tasks
+  std::size_t number;   ///< among all operations of the program
+  OpId operation = no_meaning;
+  std::int64_t micro_batch = 0;
+  ImageRange images{};
+};
+
+/// What a role's program does with a bucket of gradients or parameters.
+struct BucketUse {
+  std::array<std::vector<Event>, 5> acts;  ///< by Act
+  std::vector<Event> forgets;
+  std::vector<TaskId> sums, scatters, gathers;  ///< gathers of parameters
+};
+
+/// What a role's program does with parameters.
+struct RoleUse {
+  std::map<std::uint32_t, std::vector<Event>> reads, gradients, updates;  ///< by layer
+  std::map<std::uint32_t, BucketUse> buckets;
+  std::map<std::size_t, std::set<std::uint32_t>> buckets_of;  ///< by parameter
+};
+
+class GradientProver {
+ public:
+  GradientProver(const Plan& plan, const StrategyReport& report, const TrainingGraph& graph,
+                 const Machine& machine, const HappensBefore& order, RoundRules& rounds)
+      : plan_(plan),
+        meaning_(*plan.meaning),
+        graph_(graph),
+        machine_(machine),
+        order_(order),
+        rounds_(rounds) {
+    for (const Layer& layer : graph.model.layers) has_parameters_.push_back(!layer.parameters.empty());
+    completes_.assign(graph.operations.size(), false);
+    for (const Parameter& parameter : graph.parameters) completes_[parameter.gradient] = true;
+    std::vector<std::size_t> versions(machine.endpoint_count(), 1);
+    for (const PipelineStage& stage : report.stages)
+      for (const EndpointId e : stage.devices) versions[e] = stage.weight_versions;
+    for (std::uint32_t r = 0; r < plan.roles.size(); ++r) {
+      uses_.push_back(find_uses(r));
+      versions_.push_back(versions[plan.roles[r].members.front()]);
+    }
+  }
+
+  void prove() {
+    std::map<std::uint32_t, std::vector<std::uint32_t>> replicas;  // by layer
+    for (std::uint32_t r = 0; r < uses_.size(); ++r) {
+      for (const auto& [layer, events] : uses_[r].updates) replicas[layer].push_back(r);
+      for (const auto* all : {&uses_[r].reads, &uses_[r].gradients})
+        for (const auto& [layer, events] : *all)
+          if (!uses_[r].updates.contains(layer))
+            throw Refuted(fmt::format("{}: {} is never updated", name_of(plan_.roles[r], machine_),
+                                      graph_.model.layers[layer].name));
+    }
+    for (const Parameter& parameter : graph_.parameters)
+      if (!replicas.contains(parameter.layer))
+        throw Refuted(fmt::format("nobody updates {}", parameter.name));
+    for (const auto& [layer, roles] : replicas) {
+      for (const std::uint32_t r : roles) check_updates(r, layer, uses_[roles.front()].updates[layer].size());
+      check_images(layer, roles);
+    }
+    for (std::size_t p = 0; p < graph_.parameters.size(); ++p)
+      check_replicas(p, replicas[graph_.parameters[p].layer]);
+    for (std::uint32_t r = 0; r < uses_.size(); ++r)
+      for (const auto& [bucket, use] : uses_[r].buckets) check_bucket(r, bucket, use);
+  }
+
+ private:
+  std::string at(std::uint32_t r, TaskId t) const { return name_of(plan_.roles[r], t, machine_); }
+  std::string comm_name(std::uint32_t r, TaskId t) const {
+    return plan_.communications[plan_.roles[r].program[t].comm].name;
+  }
+  const RoleOrder& order(std::uint32_t r) const { return order_.of(r); }
+
+  RoleUse find_uses(std::uint32_t r) const {
+    RoleUse use;
+    std::size_t number = 0;
+    for (TaskId t = 0; t < plan_.roles[r].program.size(); ++t) {
+      const Task& task = plan_.roles[r].program[t];
+      for (const PlanOp& op : task.ops) {
+        ++number;
+        if (op.meaning == no_meaning) continue;
+        const OpMeaning& means = meaning_.operations[op.meaning];
+        const Event event{t, order(r).begins[t], number, means.operation, means.micro_batch, means.images};
+        if (means.forgets != no_meaning) use.buckets[means.forgets].forgets.push_back(event);
+        if (means.act != Act::compute)
+          use.buckets[means.bucket].acts[static_cast<std::size_t>(means.act)].push_back(event);
+        else if (means.operation != no_meaning)
+          add_event(use, event);
+      }
+      if (task.kind == Task::Kind::collective) add_collective(use, t, plan_.communications[task.comm]);
+    }
+    for (const auto& [bucket, of] : use.buckets)
+      for (const std::size_t p : meaning_.buckets[bucket].parameters) use.buckets_of[p].insert(bucket);
+    return use;
+  }
+
+  void add_event(RoleUse& use, const Event& event) const {
+    const Operation& operation = graph_.operations[event.operation];
+    if (operation.part != OperationPart::layer || !has_parameters_[operation.layer]) return;
+    if (operation.phase == Phase::update)
+      use.updates[operation.layer].push_back(event);
+    else if (completes_[event.operation])
+      use.gradients[operation.layer].push_back(event);
+    if (operation.phase == Phase::forward || operation.phase == Phase::data_gradient)
+      use.reads[operation.layer].push_back(event);
+  }
+
+  void add_collective(RoleUse& use, TaskId t, const Communication& comm) const {
+    if (comm.meaning == no_meaning) throw NotCovered(fmt::format("what '{}' carries is not said", comm.name));
+    const CommMeaning& carries = meaning_.communications[comm.meaning];
+    BucketUse& of = use.buckets[carries.bucket];
+    switch (carries.kind) {
+      case Kind::results:
+        throw NotCovered(fmt::format("'{}' carries results of operations in a collective", comm.name));
+      case Kind::sum:
+      case Kind::gather_gradients:
+        of.sums.push_back(t);
+        break;
+      case Kind::scatter:
+        of.scatters.push_back(t);
+        break;
+      case Kind::gather_parameters:
+        of.gathers.push_back(t);
+        break;
+    }
+  }
+
+  /// Which update gets a gradient: that before which it was added up last.
+  std::size_t update_of(std::uint32_t r, std::uint32_t layer, const Event& gradient) {
+    const std::vector<Event>& updates = uses_[r].updates[layer];
+    return static_cast<std::size_t>(
+        std::upper_bound(updates.begin(), updates.end(), gradient.number,
+                         [](std::size_t number, const Event& update) { return number < update.number; }) -
+        updates.begin());
+  }
+
+  /// All replicas together have, for one update after the other, the gradients of the images from where the
+  /// update before has ended, each once: in a step the global batch. Of a run that goes on, what comes after
+  /// the last update is left out.
+  void check_images(std::uint32_t layer, const std::vector<std::uint32_t>& roles) {
+    std::vector<double> signature;
+    for (const std::uint32_t r : roles) {
+      signature.push_back(r);
+      for (const Event& event : uses_[r].gradients[layer])
+        signature.insert(signature.end(), {event.images.first, event.images.count,
+                                           static_cast<double>(update_of(r, layer, event))});
+    }
+    if (!known_images_.insert(std::move(signature)).second) return;
+    const std::size_t updates = uses_[roles.front()].updates[layer].size();
+    std::vector<std::vector<std::pair<double, double>>> parts(updates);  // by update: first image, count
+    for (const std::uint32_t r : roles)
+      for (const Event& event : uses_[r].gradients[layer]) {
+        const std::size_t update = update_of(r, layer, event);
+        for (const EndpointId e : plan_.roles[r].members)
+          if (event.images.count > 0 && update < updates)
+            parts[update].emplace_back(event.images.first + meaning_.lanes[e] * event.images.count,
+                                       event.images.count);
+      }
+    const std::string name = graph_.model.layers[layer].name;
+    const double tolerance = 1e-9 * (1 + plan_.images);
+    double end = 0;
+    std::vector<double> ends;  // by update
+    for (std::vector<std::pair<double, double>>& of_update : parts) {
+      std::sort(of_update.begin(), of_update.end());
+      for (const auto& [first, count] : of_update) {
+        if (first > end + tolerance)
+          throw Refuted(
+              fmt::format("no device adds the gradient of {} of images {} to {} to the update that is due",
+                          name, end, first - 1));
+        if (first < end - tolerance)
+          throw Refuted(fmt::format("the gradient of {} of image {} is added up twice", name, first));
+        end = first + count;
+      }
+      ends.push_back(end);
+    }
+    if (const auto [it, fresh] = ends_.try_emplace(roles, ends); !fresh && it->second != ends)
+      throw Refuted(
+          fmt::format("{}: updates of {} have the gradients of other images than those of other layers",
+                      name_of(plan_.roles[roles.front()], machine_), name));
+    if (!plan_.endless() && std::abs(end - plan_.images) > tolerance)
+      throw Refuted(
+          fmt::format("the gradients of {} are of {} images, and the batch has {}", name, end, plan_.images));
+  }
+
+  /// A step has one update, after all that reads the old version. A run that goes on has many: forward and
+  /// backward pass read one version of those kept, and no gradient is older than they are when it is used.
+  void check_updates(std::uint32_t r, std::uint32_t layer, std::size_t updates_of_others) {
+    const std::vector<Event>& updates = uses_[r].updates[layer];
+    const std::string& name = graph_.model.layers[layer].name;
+    if (updates.size() != updates_of_others)
+      throw Refuted(fmt::format("{}: {} is updated {} times, and elsewhere {} times", at(r, updates[0].task),
+                                name, updates.size(), updates_of_others));
+    if (!plan_.endless() && updates.size() != 1)
+      throw Refuted(fmt::format("{}: {} is updated {} times", at(r, updates[1].task), name, updates.size()));
+    std::map<std::int64_t, std::size_t> oldest;  // by micro-batch: updates before the first to read
+    const auto check = [&](const Event& event, std::size_t at_update) {
+      const std::size_t first = oldest.try_emplace(event.micro_batch, at_update).first->second;
+      if (at_update - first >= versions_[r])
+        throw Refuted(fmt::format(
+            "{}: {} comes {} after the version that its micro-batch began with; {} kept", at(r, event.task),
+            graph_.operations[event.operation].name, count_of(at_update - first, "update"),
+            versions_[r] == 1 ? "only the newest is" : fmt::format("{} are", versions_[r])));
+    };
+    std::vector<const Event*> all;
+    for (const auto* events : {&uses_[r].reads[layer], &uses_[r].gradients[layer]})
+      for (const Event& event : *events) all.push_back(&event);
+    std::sort(all.begin(), all.end(), [](const Event* a, const Event* b) { return a->number < b->number; });
+    for (const Event* event : all) {
+      const std::size_t update = update_of(r, layer, *event);
+      if (!plan_.endless() && update > 0)
+        throw Refuted(fmt::format("{}: {} comes after the update of {}, of whose old version it is",
+                                  at(r, event->task), graph_.operations[event->operation].name, name));
+      check(*event, update);
+    }
+  }
+  static std::string count_of(std::size_t count, const char* what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  }
+
+  /// A parameter of which there are several replicas goes through one bucket, the same on all of them.
+  void check_replicas(std::size_t p, const std::vector<std::uint32_t>& roles) {
+    std::size_t members = 0;
+    for (const std::uint32_t r : roles) members += plan_.roles[r].members.size();
+    const std::set<std::uint32_t>& buckets = uses_[roles.front()].buckets_of[p];
+    for (const std::uint32_t r : roles) {
+      const std::set<std::uint32_t>& own = uses_[r].buckets_of[p];
+      const std::string role = name_of(plan_.roles[r], machine_);
+      const std::string& name = graph_.parameters[p].name;
+      if (own.size() > 1)
+        throw Refuted(fmt::format("{}: the gradient of {} is sent {} times", role, name, own.size()));
+      if (own.empty() && members > 1)
+        throw Refuted(
+            fmt::format("{}: the gradient of {} stays there: no message brings it to the {} other "
+                        "devices that have a replica",
+                        role, name, members - 1));
+      if (own != buckets)
+        throw Refuted(fmt::format("{}: the gradient of {} goes in another message than on {}", role, name,
+                                  name_of(plan_.roles[roles.front()], machine_)));
+    }
+    if (buckets.empty()) return;
+    std::vector<CommId> first;
+    for (const std::uint32_t r : roles) {
+      std::vector<CommId> comms = comms_of(r, uses_[r].buckets[*buckets.begin()]);
+      if (r == roles.front())
+        first = comms;
+      else if (comms != first)
+        throw Refuted(fmt::format("{}: {} goes through other messages than on {}",
+                                  name_of(plan_.roles[r], machine_), graph_.parameters[p].name,
+                                  name_of(plan_.roles[roles.front()], machine_)));
+    }
+    for (const CommId comm : first) rounds_.check_collective(comm, roles);
+  }
+
+  std::vector<CommId> comms_of(std::uint32_t r, const BucketUse& use) const {
+    std::vector<CommId> comms;
+    for (const auto* tasks : {&use.sums, &use.scatters, &use.gathers})
+      for (const TaskId t : *tasks) comms.push_back(plan_.roles[r].program[t].comm);
+    return comms;
+  }
+
+  // What a member does with a bucket.
+
+  void check_bucket(std::uint32_t r, std::uint32_t id, const BucketUse& use) {
+    const BucketMeaning& bucket = meaning_.buckets[id];
+    if (bucket.parameters.empty())
+      throw Refuted(fmt::format("{}: a bucket has no tensors", name_of(plan_.roles[r], machine_)));
+    check_bytes(r, bucket, use);
+    if (bucket.zero == 0) {
+      check_sum(r, bucket, use);
+      return;
+    }
+    if (plan_.endless()) throw NotCovered("shares of states in a pipeline that is never flushed");
+    if (!use.sums.empty())
+      throw Refuted(fmt::format("{}: sums what its members have only shares of", at(r, use.sums[0])));
+    check_scatters(r, bucket, use);
+    if (bucket.zero == 3)
+      check_gathers_before(r, bucket, use);
+    else
+      check_gather_after(r, bucket, use);
+  }
+
+  void check_bytes(std::uint32_t r, const BucketMeaning& bucket, const BucketUse& use) const {
+    if (bucket.element_bytes == 0) return;  // which gradients are sent, and how many, compression decides
+    double bytes = 0;
+    for (const std::size_t p : bucket.parameters)
+      bytes += bucket.element_bytes * static_cast<double>(graph_.parameters[p].elements);
+    for (const CommId id : comms_of(r, use))
+      if (const Communication& comm = plan_.communications[id]; std::abs(comm.bytes - bytes) > 1e-9 * bytes)
+        throw Refuted(fmt::format("{}: '{}' carries {} bytes, and its tensors have {}",
+                                  name_of(plan_.roles[r], machine_), comm.name, comm.bytes, bytes));
+  }
+
+  const std::vector<Event>& updates_of(std::uint32_t r, std::size_t p) {
+    return uses_[r].updates[graph_.parameters[p].layer];
+  }
+  std::vector<Event> gradients_of(std::uint32_t r, std::size_t p) {
+    std::vector<Event> events;
+    for (const Event& event : uses_[r].gradients[graph_.parameters[p].layer])
+      if (event.operation == graph_.parameters[p].gradient) events.push_back(event);
+    return events;
+  }
+  std::string gradient_text(std::size_t p, const Event& event) const {
+    return fmt::format("the gradient of {} of micro-batch {}", graph_.parameters[p].name, event.micro_batch);
+  }
+  std::string list_text(const BucketMeaning& bucket) const {
+    return fmt::format("{}{}", graph_.parameters[bucket.parameters.front()].name,
+                       bucket.parameters.size() > 1
+                           ? fmt::format(" and {} other tensors", bucket.parameters.size() - 1)
+                           : "");
+  }
+
+  /// For each update gradients are complete, then made ready to be sent, then summed once, then put back,
+  /// then used, and only then the next are begun.
+  void check_sum(std::uint32_t r, const BucketMeaning& bucket, const BucketUse& use) {
+    const std::size_t updates = updates_of(r, bucket.parameters.front()).size();
+    if (use.sums.size() != updates || !use.scatters.empty() || !use.gathers.empty())
+      throw Refuted(fmt::format("{}: the gradients of {} are summed over the replicas {} times for {}",
+                                name_of(plan_.roles[r], machine_), list_text(bucket),
+                                use.sums.size() + use.scatters.size(), count_of(updates, "update")));
+    const bool compressed = bucket.element_bytes != element_bytes(graph_.options.precision);
+    check_pairs(r, use, Act::compress, Act::decompress, compressed ? updates : 0);
+    check_pairs(r, use, Act::fill, Act::empty, acts(use, Act::fill).empty() ? 0 : updates);
+    for (std::size_t k = 0; k < updates; ++k) {
+      const TaskId sum = use.sums[k];
+      const Communication& comm = plan_.communications[plan_.roles[r].program[sum].comm];
+      const bool gathers = meaning_.communications[comm.meaning].kind == Kind::gather_gradients;
+      if (gathers != (bucket.element_bytes == 0))
+        throw Refuted(fmt::format("{}: whole gradients are summed on the way, the largest ones are gathered",
+                                  at(r, sum)));
+      for (const std::size_t p : bucket.parameters) check_sum_of(r, p, use, k);
+    }
+  }
+
+  void check_sum_of(std::uint32_t r, std::size_t p, const BucketUse& use, std::size_t k) {
+    const TaskId sum = use.sums[k];
+    const Event& update = updates_of(r, p)[k];
+    for (const Event& event : gradients_of(r, p)) {
+      const std::size_t of_update = update_of(r, graph_.parameters[p].layer, event);
+      if (of_update == k && event.place >= order(r).begins[sum])
+        throw Refuted(fmt::format("{}: does not wait for {}", at(r, sum), gradient_text(p, event)));
+      for (const Act act : {Act::compress, Act::fill})
+        if (!acts(use, act).empty() && of_update == k && event.number > acts(use, act)[k].number)
+          throw Refuted(fmt::format("{}: {} is not in what is sent", at(r, acts(use, act)[k].task),
+                                    gradient_text(p, event)));
+    }
+    check_waits(r, update, sum, p);
+    for (const Act act : {Act::decompress, Act::empty})
+      if (!acts(use, act).empty() && acts(use, act)[k].number > update.number)
+        throw Refuted(fmt::format("{}: {} is updated before the sum of its gradients is put back",
+                                  at(r, update.task), graph_.parameters[p].name));
+  }
+
+  static const std::vector<Event>& acts(const BucketUse& use, Act act) {
+    return use.acts[static_cast<std::size_t>(act)];
+  }
+
+  /// What is done before a message is undone after it, each time.
+  void check_pairs(std::uint32_t r, const BucketUse& use, Act before, Act after, std::size_t times) {
+    if (acts(use, before).size() != times || acts(use, after).size() != times)
+      throw Refuted(fmt::format(
+          "{}: its gradients are {} {} times before it and {} {} times after it; {} is right",
+          at(r, use.sums[0]), before == Act::fill ? "copied" : "compressed", acts(use, before).size(),
+          before == Act::fill ? "copied back" : "decompressed", acts(use, after).size(), times));
+    for (std::size_t k = 0; k < times; ++k) {
+      if (const Event& event = acts(use, before)[k]; event.place >= order(r).begins[use.sums[k]])
+        throw Refuted(fmt::format("{}: does not wait for '{}'", at(r, use.sums[k]),
+                                  plan_.roles[r].program[event.task].name));
+      if (const Event& event = acts(use, after)[k]; event.place < order(r).ends[use.sums[k]])
+        throw Refuted(
+            fmt::format("{}: does not wait for '{}'", at(r, event.task), comm_name(r, use.sums[k])));
+    }
+  }
+
+  void check_waits(std::uint32_t r, const Event& event, TaskId message, std::size_t p) const {
+    if (event.place < order(r).ends[message])
+      throw Refuted(fmt::format("{}: {} does not wait for '{}', which brings {}", at(r, event.task),
+                                graph_.operations[event.operation].name, comm_name(r, message),
+                                graph_.parameters[p].name));
+  }
+
+  /// Each scatter takes the gradients that have been made since the one before; together they take all.
+  void check_scatters(std::uint32_t r, const BucketMeaning& bucket, const BucketUse& use) {
+    std::vector<std::vector<std::int64_t>> taken(use.scatters.size());
+    for (const std::size_t p : bucket.parameters) {
+      std::vector<Event> events = gradients_of(r, p);
+      std::size_t next = 0;
+      for (std::size_t i = 0; i < use.scatters.size(); ++i) {
+        std::vector<std::int64_t> own;
+        for (; next < events.size() && events[next].place < order(r).begins[use.scatters[i]]; ++next)
+          own.push_back(events[next].micro_batch);
+        if (p == bucket.parameters.front()) taken[i] = own;
+        if (own.empty() || own != taken[i])
+          throw Refuted(fmt::format("{}: it begins without the gradient of {} of a micro-batch that it sums",
+                                    at(r, use.scatters[i]), graph_.parameters[p].name));
+      }
+      if (next < events.size())
+        throw Refuted(fmt::format("{}: {} reaches no replica: no message takes it",
+                                  name_of(plan_.roles[r], machine_), gradient_text(p, events[next])));
+      for (const Event& update : updates_of(r, p))
+        for (const TaskId scatter : use.scatters) check_waits(r, update, scatter, p);
+    }
+  }
+
+  /// New parameters go to all replicas, once.
+  void check_gather_after(std::uint32_t r, const BucketMeaning& bucket, const BucketUse& use) {
+    if (use.gathers.size() != 1)
+      throw Refuted(fmt::format("{}: the new shares of {} are gathered {} times",
+                                name_of(plan_.roles[r], machine_), list_text(bucket), use.gathers.size()));
+    for (const std::size_t p : bucket.parameters)
+      for (const Event& update : updates_of(r, p))
+        if (update.place >= order(r).begins[use.gathers[0]])
+          throw Refuted(fmt::format("{}: does not wait for the update of {}", at(r, use.gathers[0]),
+                                    graph_.parameters[p].name));
+  }
+
+  /// Parameters are gathered before they are read, again where they have gone, and before they are updated.
+  void check_gathers_before(std::uint32_t r, const BucketMeaning& bucket, const BucketUse& use) {
+    for (const std::size_t p : bucket.parameters) {
+      for (const Event& read : uses_[r].reads[graph_.parameters[p].layer]) {
+        const auto gone = static_cast<std::size_t>(
+            std::count_if(use.forgets.begin(), use.forgets.end(),
+                          [&](const Event& forget) { return forget.number < read.number; }));
+        if (gone >= use.gathers.size())
+          throw Refuted(fmt::format("{}: {} reads {}, which is no longer there: no message gathers it again",
+                                    at(r, read.task), graph_.operations[read.operation].name,
+                                    graph_.parameters[p].name));
+        check_waits(r, read, use.gathers[gone], p);
+      }
+      for (const Event& update : updates_of(r, p))
+        for (const TaskId gather : use.gathers) check_waits(r, update, gather, p);
+    }
+  }
+
+  const Plan& plan_;
+  const Meaning& meaning_;
+  const TrainingGraph& graph_;
+  const Machine& machine_;
+  const HappensBefore& order_;
+  RoundRules& rounds_;
+  std::vector<bool> has_parameters_;   ///< by layer
+  std::vector<bool> completes_;        ///< by operation of the graph: gradients of parameters
+  std::vector<RoleUse> uses_;          ///< by role
+  std::vector<std::size_t> versions_;  ///< by role: of the parameters that each member keeps
+  std::set<std::vector<double>> known_images_;
+  /// By the roles that have a layer: up to which image each of their updates has gradients.
+  std::map<std::vector<std::uint32_t>, std::vector<double>> ends_;
+};
+
+}  // namespace
+
+void prove_gradients(const Plan& plan, const StrategyReport& report, const TrainingGraph& graph,
+                     const Machine& machine, const HappensBefore& order, RoundRules& rounds) {
+  GradientProver(plan, report, graph, machine, order, rounds).prove();
+}
+
+}  // namespace convoy::prove

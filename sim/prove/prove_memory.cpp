@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "sim/prove/prove_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "sim/prove/happens_before.h"
+
+namespace convoy::inline prove {
+namespace {
+
+/// Of the allocations and frees of a program no buffer is named; their sums by class are held against what
+/// the graph's buffers need.
+class MemoryProver {
+ public:
+  MemoryProver(const Role& role, const Meaning& meaning, const TrainingGraph& graph,
+               const std::vector<std::vector<std::uint32_t>>& used_by)
+      : role_(role), meaning_(meaning), graph_(graph), used_by_(used_by) {
+    for (TaskId t = 0; t < role.program.size(); ++t)
+      for (const PlanOp& op : role.program[t].ops) ops_.push_back({t, &op});
+  }
+
+  void prove(const Machine& machine) {
+    find_lives();
+    find_needs();
+    StateBytes held{}, need{};
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      for (const MemoryDelta& delta : ops_[i].op->allocates) held[at(delta.memory_class)] += delta.bytes;
+      for (std::size_t c = 0; c < memory_class_count; ++c) {
+        need[c] += begins_[i][c];
+        if (held[c] < need[c] - rounding * (1 + need[c]))
+          throw Refuted(
+              fmt::format("{}: when {} runs, {} bytes of {} are held, and what it or a later "
+                          "operation reads has {}",
+                          name_of(role_, ops_[i].task, machine), ops_[i].op->name, held[c],
+                          memory_class_names[c], need[c]));
+        need[c] -= ends_[i][c];
+      }
+      for (const MemoryDelta& delta : ops_[i].op->frees) held[at(delta.memory_class)] -= delta.bytes;
+    }
+    for (std::size_t c = 0; c < memory_class_count; ++c)
+      if (std::abs(held[c]) > rounding * (1 + most_[c]))
+        throw Refuted(fmt::format("{}: {} bytes of {} are {} at the end of the step", name_of(role_, machine),
+                                  std::abs(held[c]), memory_class_names[c],
+                                  held[c] > 0 ? "still held" : "freed twice"));
+  }
+
+ private:
+  static constexpr double rounding = 1e-6;
+  struct Op {
+    TaskId task;
+    const PlanOp* op;
+  };
+  struct Life {
+    std::size_t first, last;
+    double bytes;
+  };
+  static std::size_t at(MemoryClass memory_class) { return static_cast<std::size_t>(memory_class); }
+
+  const OpMeaning* meaning_of(const PlanOp& op) const {
+    if (op.meaning == no_meaning) return nullptr;
+    const OpMeaning& means = meaning_.operations[op.meaning];
+    return means.act == OpMeaning::Act::compute && means.operation != no_meaning ? &means : nullptr;
+  }
+
+  /// What a stage drops and makes again lives twice, but for what it has received.
+  void find_lives() {
+    std::vector<bool> is_run(graph_.operations.size(), false);
+    for (const Op& op : ops_)
+      if (const OpMeaning* means = meaning_of(*op.op)) is_run[means->operation] = true;
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      const OpMeaning* means = meaning_of(*ops_[i].op);
+      if (!means) continue;
+      for (const std::uint32_t b : used_by_[means->operation]) {
+        const Buffer& buffer = graph_.buffers[b];
+        // A gradient that several stages add to may lie in the place of any part of it.
+        if (buffer.role == BufferRole::output_gradient &&
+            !std::all_of(buffer.uses.begin(), buffer.uses.end(), [&](OpId op) { return is_run[op]; }))
+          continue;
+        const bool first_time = means->is_dropped && is_run[buffer.born];
+        const double bytes =
+            buffer.bytes_per_image * ops_[i].op->images + static_cast<double>(buffer.bytes_fixed);
+        lives_.try_emplace({b, means->micro_batch, first_time}, Life{i, i, bytes}).first->second.last = i;
+      }
+    }
+  }
+
+  void find_needs() {
+    begins_.assign(ops_.size(), {});
+    ends_ = begins_;
+    for (const auto& [of, life] : lives_) {
+      const std::size_t c = at(graph_.buffers[std::get<0>(of)].memory_class);
+      begins_[life.first][c] += life.bytes;
+      ends_[life.last][c] += life.bytes;
+      most_[c] += life.bytes;
+    }
+  }
+
+  const Role& role_;
+  const Meaning& meaning_;
+  const TrainingGraph& graph_;
+  const std::vector<std::vector<std::uint32_t>>& used_by_;  ///< by operation: buffers
+  std::vector<Op> ops_;
+  std::map<std::tuple<std::uint32_t, std::int64_t, bool>, Life> lives_;
+  std::vector<StateBytes> begins_, ends_;  ///< by operation: of the buffers whose first (last) user it is
+  StateBytes most_{};
+};
+
+}  // namespace
+
+void prove_memory(const Plan& plan, const TrainingGraph& graph, const Machine& machine) {
+  std::vector<std::vector<std::uint32_t>> used_by(graph.operations.size());
+  for (std::uint32_t b = 0; b < graph.buffers.size(); ++b)
+    for (const OpId op : graph.buffers[b].uses) used_by[op].push_back(b);
+  for (const Role& role : plan.roles) MemoryProver(role, *plan.meaning, graph, used_by).prove(machine);
+}
+
+}  // namespace convoy::prove

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "sim/plan/plan.h"
+#include "topologies/machine.h"
+
+namespace convoy::inline prove {
+
+/// What a pattern's messages can and cannot bring about. Patterns are looked at once for each kind of
+/// communication that uses them.
+class RoundRules {
+ public:
+  RoundRules(const Plan& plan, const Machine& machine);
+
+  /// Messages from one to another carry what the sender has of its images to somebody with the same images.
+  /// Everyone in `comm` who sends has a task that sends, and whoever receives one that receives.
+  /// @throws Refuted
+  void check_results(CommId comm);
+  /// A collective over `members` devices, all of `roles`, which is what docs/proof.md asks of its kind.
+  /// @throws Refuted, NotCovered
+  void check_collective(CommId comm, const std::vector<std::uint32_t>& roles);
+
+ private:
+  using Parts = std::map<std::uint32_t, std::uint32_t>;  ///< by role: how many members
+  struct Pairs {
+    Parts senders, receivers;
+  };
+  const Pairs& pairs_of(std::uint32_t pattern);
+  void check_rounds(const Pattern& pattern, CommMeaning::Kind kind, const std::string& name) const;
+  const std::vector<EndpointId>& group_of(const Pattern& pattern, EndpointId member) const;
+
+  const Plan& plan_;
+  const Machine& machine_;
+  std::vector<std::uint32_t> role_of_;                                    ///< by endpoint
+  std::vector<std::vector<std::pair<std::uint32_t, Task::Kind>>> users_;  ///< by communication
+  std::map<std::uint32_t, Pairs> pairs_;                                  ///< by pattern
+  std::map<std::pair<std::uint32_t, CommMeaning::Kind>, bool> rounds_;
+  std::map<std::pair<std::uint32_t, std::vector<std::uint32_t>>, bool> groups_;
+};
+
+}  // namespace convoy::prove

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+
+#include "sim/plan/plan.h"
+#include "tests/laws/random_experiment.h"
+
+namespace convoy::lab {
+
+/// What can be wrong in a lowering or in a collective, done to the plan that it would have made.
+enum class PlanMutant : std::uint8_t {
+  message_dropped,    ///< one of a pattern's
+  send_dropped,       ///< a task that sends, receives or takes part in a collective
+  round_too_few,      ///< of a collective
+  bucket_twice,       ///< a collective is done again
+  tensor_twice,       ///< a tensor is in two buckets
+  gradient_lost,      ///< a tensor is in no bucket
+  result_lost,        ///< a message carries a tensor less
+  operation_dropped,  ///< of the graph
+  wait_removed,       ///< on which the order of tasks depends
+  border_off_by_one,  ///< an operation's images
+  bytes_off_by_one,   ///< a message's
+  lanes_swapped,      ///< two replicas get each other's results
+  micro_batch_twice,  ///< an operation runs on the images of another micro-batch
+  freed_early,        ///< a buffer, an operation or more before its last user
+};
+inline constexpr int plan_mutants = 14;
+
+/// Changes the plan. @return what was done, for people; "": there is nothing of the kind in the plan
+std::string change(Plan& plan, PlanMutant mutant, Dice& dice);
+
+}  // namespace convoy::lab

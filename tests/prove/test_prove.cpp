@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <string>
+
+#include "sim/prove/prove.h"
+#include "tests/laws/strategy_rows.h"
+#include "tests/prove/covered.h"
+
+using namespace convoy;
+using namespace convoy::lab;
+
+namespace {
+
+Proof prove_experiment_plan(const lab::Experiment& it) {
+  return prove_plan(plan_with_meaning(it), it.report(), it.graph(), it.machine());
+}
+
+}  // namespace
+
+TEST_CASE("proof: random replicas and pipelines, with sharded states, compression and recomputation") {
+  for (unsigned seed = 1; seed <= 120; ++seed) {
+    Dice dice(seed);
+    const CoveredExperiment of(dice);
+    CAPTURE(seed);
+    CAPTURE(of.model);
+    CAPTURE(of.cluster);
+    CAPTURE(of.strategy);
+    const lab::Experiment it(of.model, of.cluster, of.strategy, of.batch);
+    const Proof proof = prove_experiment_plan(it);
+    CHECK_MESSAGE(proof.outcome == Proof::Outcome::proved, proof.text);
+    CHECK(proof.tasks > 0);
+  }
+}
+
+TEST_CASE("proof: plans of every strategy are proved or not covered, and none is refuted") {
+  const std::set<std::string> not_covered{"sync servers",
+                                          "sync servers with local aggregation",
+                                          "async servers",
+                                          "stale-synchronous servers",
+                                          "servers that get half-precision gradients",
+                                          "servers with backup workers",
+                                          "filter_parallel",
+                                          "hypergraph",
+                                          "pardnn",
+                                          "pipeline of hybrid stages",
+                                          "hybrid with micro-batches",
+                                          "hybrid with ZeRO",
+                                          "hybrid",
+                                          "elastic"};
+  for (const StrategyRow& row : strategy_rows())
+    for (unsigned seed = 1; seed <= fabrics().size(); ++seed) {
+      Dice dice(seed + 4000);
+      const std::string model = random_model(dice);
+      const RandomCluster cluster = random_cluster(dice, fabrics()[seed % fabrics().size()]);
+      const lab::Experiment plain(model, cluster.text(), "{kind: single}", 4);
+      const auto devices = static_cast<int>(plain.machine().devices.size());
+      const std::string strategy = row.strategy(
+          dice, {devices / cluster.devices, devices, static_cast<int>(plain.graph().model.layers.size())});
+      CAPTURE(row.name);
+      CAPTURE(seed);
+      CAPTURE(model);
+      CAPTURE(cluster.text());
+      CAPTURE(strategy);
+      const int all = 4 * devices;
+      const lab::Experiment it = row.global_batch
+                                     ? lab::Experiment::with_global_batch(model, cluster.text(), strategy, all)
+                                     : lab::Experiment(model, cluster.text(), strategy, 4);
+      const Proof proof = prove_experiment_plan(it);
+      CHECK_MESSAGE(proof.outcome == (not_covered.contains(row.name) ? Proof::Outcome::not_covered
+                                                                     : Proof::Outcome::proved),
+                    proof.text);
+    }
+}
+
+TEST_CASE("proof: a plan that says what it means is otherwise the same plan") {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    Dice dice(seed + 900);
+    const CoveredExperiment of(dice);
+    CAPTURE(seed);
+    const lab::Experiment it(of.model, of.cluster, of.strategy, of.batch);
+    const Plan& plain = it.plan();
+    const Plan told = plan_with_meaning(it);
+    CHECK_FALSE(plain.meaning);
+    REQUIRE(told.meaning);
+    REQUIRE(told.roles.size() == plain.roles.size());
+    for (std::size_t r = 0; r < plain.roles.size(); ++r) {
+      REQUIRE(told.roles[r].program.size() == plain.roles[r].program.size());
+      for (std::size_t t = 0; t < plain.roles[r].program.size(); ++t) {
+        const Task &a = plain.roles[r].program[t], &b = told.roles[r].program[t];
+        CHECK(a.name == b.name);
+        CHECK(a.after == b.after);
+        CHECK(a.ops.size() == b.ops.size());
+        for (const PlanOp& op : a.ops) CHECK(op.meaning == no_meaning);
+      }
+    }
+  }
+}
+
+TEST_CASE("proof: unequal shares of the images, dealt out by speed") {
+  Dice dice(1);
+  const lab::Experiment it(blocks(dice, 2), star(5, "1GB/s", "1us", ", speed_spread: 0.4"),
+                      "{kind: data_parallel, sync: all_reduce, shares: speed}", 16);
+  const Proof proof = prove_experiment_plan(it);
+  CHECK_MESSAGE(proof.outcome == Proof::Outcome::proved, proof.text);
+}
+
+TEST_CASE("proof: 1,024 devices take no second") {
+  const lab::Experiment it(
+      "{name: net, input: [3, 8, 8], layers: [{name: conv, kind: conv2d, out_channels: 8, "
+      "kernel: 3}, {name: flat, kind: flatten}, {name: fc, kind: linear, out_features: 10}]}",
+      star(1024, "10GB/s", "1us"), "{kind: data_parallel, sync: all_reduce, algorithm: ring}", 4);
+  const Plan plan = plan_with_meaning(it);
+  const auto begin = std::chrono::steady_clock::now();
+  const Proof proof = prove_plan(plan, it.report(), it.graph(), it.machine());
+  CHECK_MESSAGE(proof.outcome == Proof::Outcome::proved, proof.text);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(1));
+}
