@@ -53,8 +53,8 @@ struct Transport {
   /// All devices of a host share the connections to another host (one process a host); else each pair has its
   /// own.
   bool process_a_host = false;
-  /// Messages of one connection go one after the other, as bytes of a stream do; else the library cuts them
-  /// into frames and interleaves these, so that they share the connection.
+  /// Messages of one device to one server, and back, go one after the other, as bytes of a stream do; else the
+  /// library cuts them into frames and interleaves these, so that they share the connection.
   bool in_order = true;
   double serialise_Bps =
       std::numeric_limits<double>::infinity();  ///< of a message's bytes at either end, before it goes on

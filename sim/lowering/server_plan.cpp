@@ -25,8 +25,8 @@ TaskId add_host_sum(Role& role, std::string name, double seconds, std::vector<Ta
   return task;
 }
 
-/// Where the passes of a worker wait for parameters, and what they complete: messages of servers as operations
-/// of the network make and use them.
+/// Where the passes of a worker wait for parameters, and what they complete: messages of servers as
+/// operations of the network make and use them.
 class ServedPasses final : public PassMessages {
  public:
   /// @param pulled by message: the task at whose end its parameters are there; empty: they are there already
@@ -105,8 +105,11 @@ class ServerPlanner {
   bool sums_on_hosts() const { return exchange_.sums_on_hosts(); }
   bool by_owner() const { return exchange_.local_aggregation == LocalAggregation::owner; }
   bool by_ring() const { return exchange_.local_aggregation == LocalAggregation::ring; }
-  /// Workers of a ring on one node update their own parts.
-  bool updates_parts() const { return messages_.is_alone() && by_ring(); }
+  /// Workers of a ring on one node update their own parts, and a device that is alone all. (What an owner
+  /// updates for others is in the overhead of handing it out.)
+  bool updates_parts(std::uint32_t devices) const {
+    return messages_.is_alone() && (by_ring() || devices == 1);
+  }
 
   // Workers.
 
@@ -159,7 +162,7 @@ class ServerPlanner {
       Compressor::add_release(program.tasks(), served.compressed(m), m, summed[m]);
     }
     program.end();
-    if (updates_parts())
+    if (updates_parts(place.devices))
       summed.assign(messages_.size(), add_update(role, graph_, summed, 1.0 / place.devices));
     for (std::size_t m = 0; !first_pulls && m < messages_.size(); ++m)
       add_way_back(role, place, m, {summed[m]});

@@ -16,6 +16,20 @@ constexpr double compute_spread = 0.5;
 /// Of async with servers that take messages in order: until workers have pushed each other apart.
 constexpr std::uint32_t steps_to_drift = 16;
 
+/// Of async where devices of a host share its connection to servers that take messages in order: nothing
+/// pushes them apart, and with the least jitter they meet at every phase in the long run. A phase drifts by
+/// the deviation of a step's compute time; this is one with which it drifts over a step in about the 2^16
+/// messages that are simulated of all clients (sim/replay/steady_state.h).
+double least_jitter(std::uint32_t workers, std::size_t messages) {
+  const double steps = 0x1p16 / (workers * static_cast<double>(messages));
+  return std::min(compute_spread / std::sqrt(3.0), 2 / std::sqrt(steps));
+}
+
+bool shares_hosts(const Machine& machine) {
+  return std::any_of(machine.hosts.begin(), machine.hosts.end(),
+                     [](const Host& host) { return host.device_count > 1; });
+}
+
 /// In which a device, whose host issues them, comes through a step's operations, without jitter.
 double compute_time_s(const Role& role, const Device& device, const Machine& machine, const CostModel& cost) {
   IssueQueue queue(cost.begin_s(machine.device_types[device.type]));
@@ -55,8 +69,10 @@ void add_service(const ServerExchange& exchange, const ServerMessages& messages,
   } else if (exchange.mode == ServerMode::async) {
     service.measured_steps = 4;
     if (workers > 1 && machine.transport.in_order) {
-      service.drifts = true;
-      service.step_jitter = machine.step_jitter;
+      service.drifts = !shares_hosts(machine);
+      service.step_jitter =
+          service.drifts ? machine.step_jitter
+                         : std::max(machine.step_jitter, least_jitter(workers, messages.size()));
       service.warm_up_steps = steps_to_drift;
     } else if (workers > 1) {
       service.compute_spread = compute_spread;
@@ -79,9 +95,12 @@ void add_service(const ServerExchange& exchange, const ServerMessages& messages,
 Plan shared_fairly(Plan plan) {
   for (Pattern& pattern : plan.patterns) pattern.in_order = false;
   Service& service = *plan.service();
-  service.drifts = false;
-  service.step_jitter = 0;
-  service.compute_spread = compute_spread;
+  const bool async = service.quorum == 0 && service.max_lead == Service::unbounded;
+  if (async && service.clients.size() > 1) {
+    service.drifts = false;
+    service.step_jitter = 0;
+    service.compute_spread = compute_spread;
+  }
   return plan;
 }
 

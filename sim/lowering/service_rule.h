@@ -12,10 +12,13 @@ namespace convoy::inline lowering {
 /// The rule by which servers answer and the order in which workers set out, for a plan with its roles and
 /// communications: workers that do not all wait for each other.
 ///
-/// Workers of `async` begin at random moments of the time that a step takes; up to 64 each for itself, more of
-/// them in 64 groups that go in step. Where the transport keeps messages in order (Transport::in_order), servers
-/// take one after the other, which pushes workers apart, and what they compute varies by the machine's
-/// step_jitter (Service::step_jitter); else it varies so much that all phases are met (Service::compute_spread).
+/// Workers of `async` begin at random moments of the time that a step takes; up to 64 each for itself, more
+/// of them in 64 groups that go in step. Where the transport keeps messages in order (Transport::in_order),
+/// servers take one after the other, which pushes workers apart if each has a host of its own
+/// (Service::drifts), and what they compute varies by the machine's step_jitter (Service::step_jitter). Where
+/// devices of a host share its connection, nothing pushes them apart: it varies at least by so little that
+/// phases are met within the simulation. Where messages share links fairly, it varies so much that all phases
+/// are met (Service::compute_spread).
 /// Compute times of synchronous workers with backup workers vary by the machine's step_jitter
 /// (Service::step_jitter), of up to 256 each for itself, of more in 256 groups that go in step. Workers of
 /// `ssp` begin their first steps spread over that time in up to 8 groups; those that compute
@@ -24,9 +27,8 @@ namespace convoy::inline lowering {
 void add_service(const ServerExchange& exchange, const ServerMessages& messages, const Machine& machine,
                  const CostModel& cost, const std::vector<double>& images, Plan& plan);
 
-/// A plan of asynchronous workers (@pre Service::drifts) as it is over a transport whose messages share links
-/// fairly: workers that do not push each other apart meet at every phase. What servers really do lies between
-/// the two.
+/// A plan with a service as it is over a transport whose messages share links fairly: asynchronous workers do
+/// not push each other apart then, but meet at every phase. What servers really do lies between the two.
 Plan shared_fairly(Plan plan);
 
 }  // namespace convoy::lowering

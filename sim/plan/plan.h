@@ -124,8 +124,8 @@ struct Pattern {
   std::vector<std::vector<EndpointId>>
       groups;                 ///< each does all rounds for itself; an endpoint is in at most one group
   std::vector<Round> rounds;  ///< in order. For send/receive: exactly one, repeat 1
-  /// Of send/receive between hosts: messages of one sender to one receiver share one connection and go over it
-  /// one after the other, in the order in which they were sent; else they share the links as all others do.
+  /// Of send/receive between hosts: this pattern's messages of one sender to one receiver go one after the
+  /// other, in the order in which they were sent; else they share the links as all others do.
   bool in_order = false;
 };
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/base/quantity.h"
 #include "sim/costs/input_pipeline.h"
@@ -22,10 +23,15 @@ std::string turning_points(const PlanAnswer& answer, const std::string& kind, co
   return text.empty() ? otherwise : text;
 }
 
+/// "21.3 h and 522 USD", "21.3 h" where prices are not known
+std::string time_and_cost(double time_s, double cost_usd) {
+  return hours_text(time_s) + (std::isfinite(cost_usd) ? " and " + usd_text(cost_usd) : "");
+}
+
 /// "21.3 h and 522 USD instead of 20.1 h and 493 USD"
 std::string instead_of(const Figures& other, const Figures& figures) {
-  return fmt::format("{} and {} instead of {} and {}", hours_text(other.time_s), usd_text(other.cost_usd),
-                     hours_text(figures.time_s), usd_text(figures.cost_usd));
+  return fmt::format("{} instead of {}", time_and_cost(other.time_s, other.cost_usd),
+                     time_and_cost(figures.time_s, figures.cost_usd));
 }
 
 Assumption input_of(const Planner& planner, const Scenario& scenario, std::size_t choice,
@@ -71,8 +77,8 @@ Assumption epochs_of(const Planner& planner, std::size_t choice, const PlanAnswe
                                                    digits_text(needed.least, 4), digits_text(needed.most, 4))
                                      : digits_text(needed.epochs, 4),
           needed.least < needed.most ? Grade::measured : Grade::given,
-          fmt::format("one more is {} and {}", hours_text((figures.time_s - start_up_s) / needed.epochs),
-                      usd_text((figures.cost_usd - start_up_usd) / needed.epochs))};
+          "one more is " + time_and_cost((figures.time_s - start_up_s) / needed.epochs,
+                                         (figures.cost_usd - start_up_usd) / needed.epochs)};
 }
 
 /// The last day of the table, by which one sees how old a price is.
@@ -159,18 +165,18 @@ std::vector<Assumption> assumptions_of(const Planner& planner, const Scenario& s
 std::vector<std::string> not_included_in(const PlanSpec& spec, const CandidateResultOfPlan& choice) {
   std::vector<std::string> all;
   const Figures& figures = choice.figures;
-  const double usd_an_hour = choice.idle_usd_per_h;
-  const auto costs = [&](double hours) { return usd_text(usd_an_hour * hours); };
-  if (spec.goal.start_up_s() == 0)
-    all.push_back(fmt::format("start-up (goal.start_up): each minute costs {}", costs(1.0 / 60)));
+  const auto costs = [&](const std::string& what, const char* amount, double hours) {
+    const double usd = choice.idle_usd_per_h * hours;
+    all.push_back(std::isfinite(usd) ? fmt::format("{}: {} costs {}", what, amount, usd_text(usd)) : what);
+  };
+  if (spec.goal.start_up_s() == 0) costs("start-up (goal.start_up)", "each minute", 1.0 / 60);
   if (spec.goal.checkpoint().time_s == 0)
-    all.push_back(fmt::format("checkpoints (goal.checkpoint): a second after every epoch costs {}",
-                              costs(figures.epochs / 3600)));
+    costs("checkpoints (goal.checkpoint)", "a second after every epoch", figures.epochs / 3600);
   if (!choice.interruptible) all.push_back("hosts that fail (plan.failures), and what is done again then");
-  all.push_back(fmt::format("staging the data set onto the machines: each hour costs {}", costs(1)));
+  costs("staging the data set onto the machines", "each hour", 1);
   all.push_back("storage of the data set and of checkpoints");
   all.push_back("egress of the data set and of the trained model");
-  all.push_back(fmt::format("a provider's billing minimum and rounding: up to an hour costs {}", costs(1)));
+  costs("a provider's billing minimum and rounding", "up to an hour", 1);
   all.push_back("runs that are repeated: the goal is reached once");
   return all;
 }

@@ -66,8 +66,7 @@ void read_electricity(YamlMap& map, PlanSpec& spec) {
   }
   if (!value || *value < 0)
     map.fail("electricity", fmt::format("'{}' is no price such as 0.15USD/kWh", text));
-  constexpr double joules_of_a_kwh = 3.6e6;
-  spec.electricity_usd_per_j = *value / joules_of_a_kwh;
+  spec.electricity_usd_per_j = *value / joules_a_kwh;
 }
 
 void read_servers(YamlMap& map, PlanSpec& spec) {

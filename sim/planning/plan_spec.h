@@ -27,6 +27,8 @@ std::string_view to_string(PlanObjective objective);
 enum class OnInterruption : std::uint8_t { wait, go_on };
 std::string_view to_string(OnInterruption reaction);
 
+inline constexpr double joules_a_kwh = 3.6e6;
+
 struct PlanSpec;
 
 /// The same plan with other values (`plan.scenarios`).

@@ -80,6 +80,19 @@ bool keeps_all_states(const YamlNode& strategy) {
   return text_at(strategy, "sync") == "all_reduce" && !strategy.find("zero");
 }
 
+/// Whose steps make up a step of the training.
+enum class Pace : std::uint8_t {
+  all,   ///< everybody's, who take one step together: it takes as long as the slowest
+  each,  ///< everybody's, each at its own pace: rates add up
+  some,  ///< those of the first that are done
+};
+
+Pace pace_of(const YamlNode& strategy) {
+  if (strategy.find("backup_workers")) return Pace::some;
+  const std::string& mode = text_at(strategy, "mode");
+  return mode == "async" || mode == "ssp" ? Pace::each : Pace::all;
+}
+
 }  // namespace
 
 Trials::Trials(const PlanSpec& spec, std::size_t jobs, Progress progress)
@@ -103,6 +116,7 @@ Trials Trials::with(const WhatIf& change) const {
     other.trials_[s].step_s *= least;
     other.trials_[s].energy_j *= least;
   }
+  other.planned_ = other.simulated_ = 0;
   return other;
 }
 
@@ -177,10 +191,12 @@ const SoloStep* Trials::solo_step(const std::string& server, const Setup& setup)
   return found == steps.end() ? nullptr : &*found;
 }
 
+/// The cost table knows the first type of a server's devices: a common step is no shorter than theirs, and
+/// the others may be any number of times faster.
 void Trials::bound(std::size_t s) {
   const Setup& setup = space_.setups[s];
   Trial& trial = trials_[s];
-  double hosts_w = 0, devices_j = 0;
+  double hosts_w = 0, devices_j = 0, slowest_s = 0, devices = 0, steps_per_s = 0;
   for (const auto& [name, count] : setup.order) {
     const SoloStep* const found = solo_step(name, setup);
     if (!found) {
@@ -190,16 +206,25 @@ void Trials::bound(std::size_t s) {
     }
     if (!runs_whole_network(setup.strategy) || text_at(setup.strategy, "shares") == "speed") continue;
     const SoloStep& solo = *found;
+    const ServerSpec& server = servers_.at(name);
     const bool whole = keeps_all_states(setup.strategy);
-    trial.step_s = std::max(trial.step_s, solo.step_s - (whole ? 0 : solo.update_s));
+    const double step_s = std::max(0.0, solo.step_s - (whole ? 0 : solo.update_s));
+    const auto of_kind = static_cast<double>(count * server.device_count());
+    slowest_s = std::max(slowest_s, step_s);
+    devices += of_kind;
+    steps_per_s += of_kind / (server.devices.size() == 1 ? step_s : 0);
     hosts_w += solo.host_power_w * static_cast<double>(count);
-    if (whole)
-      devices_j += solo.device_energy_j * static_cast<double>(count * servers_.at(name).device_count());
+    if (whole) devices_j += solo.device_energy_j * static_cast<double>(count * server.devices.front().second);
     if (whole && !setup.strategy.find("micro_batches") && !solo.fits) {
       trial.state = TrialState::too_large;
       trial.peak_memory_bytes = solo.peak_memory_bytes;
     }
   }
+  const Pace pace = pace_of(setup.strategy);
+  if (pace == Pace::all)
+    trial.step_s = slowest_s;
+  else if (pace == Pace::each && devices > 0)
+    trial.step_s = devices / steps_per_s;
   trial.energy_j = hosts_w * trial.step_s + devices_j;
 }
 
@@ -210,14 +235,10 @@ PreparedRun Trials::prepared(std::size_t s) {
 void Trials::plan(const std::vector<std::size_t>& setups) {
   const auto prepare = [&](std::size_t item) { return prepared(setups[item]); };
   plan_in_workers(setups.size(), jobs_, prepare, [&](std::size_t item, Tried<Assessment> tried) {
-    progress_("simulating candidates", ++tried_, trials_.size());
+    progress_("planning candidates", ++planned_, trials_.size());
     Trial& trial = trials_[setups[item]];
     trial.planned = true;
-    if (!tried.value) {
-      trial.state = tried.state();
-      trial.message = std::move(tried.message);
-      return;
-    }
+    if (tried.failed(trial)) return;
     const Assessment& assessment = *tried.value;
     trial.state = fits_in(assessment, spec_.constraints.memory) ? TrialState::planned : TrialState::too_large;
     trial.step_s = std::max(trial.step_s, assessment.step_bound_s);
@@ -236,13 +257,10 @@ std::vector<SearchSpace::Record> Trials::simulate(const std::vector<std::size_t>
   return records;
 }
 
-void Trials::record(std::size_t s, const Tried<RunOutput>& tried) {
+void Trials::record(std::size_t s, Tried<RunOutput>& tried) {
+  progress_("simulating candidates", ++simulated_, trials_.size());
   Trial& trial = trials_[s];
-  if (!tried.value) {
-    trial.state = tried.state();
-    trial.message = tried.message;
-    return;
-  }
+  if (tried.failed(trial)) return;
   const RunResult& result = tried.value->result;
   trial.state = TrialState::simulated;
   trial.bound_step_s = trial.step_s, trial.bound_energy_j = trial.energy_j;

@@ -76,13 +76,13 @@ class Trials {
   void bound(std::size_t setup);
   const SoloStep* solo_step(const std::string& server, const Setup& setup) const;
   PreparedRun prepared(std::size_t setup);
-  void record(std::size_t setup, const Tried<RunOutput>& tried);
+  void record(std::size_t setup, Tried<RunOutput>& tried);
   std::vector<std::int64_t> batches_of(const std::string& server, Precision precision) const;
 
   PlanSpec spec_;
   std::size_t jobs_;
   Progress progress_;
-  std::size_t tried_ = 0;  ///< setups that were planned, for the progress
+  std::size_t planned_ = 0, simulated_ = 0;  ///< setups, for the progress
   WhatIf change_;
   Preparer preparer_;
   ServerTable servers_;

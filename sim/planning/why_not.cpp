@@ -27,8 +27,9 @@ std::string as_much_text(double more, double least) {
 
 std::string why_not(PlanObjective objective, const CandidateResultOfPlan& loser,
                     const CandidateResultOfPlan& choice) {
-  const std::string more =
-      as_much_text(value_of(objective, loser.figures), value_of(objective, choice.figures));
+  const double value = value_of(objective, loser.figures);
+  if (!std::isfinite(value)) return meaning_of(objective == PlanObjective::carbon ? "carbon" : "price", 1);
+  const std::string more = as_much_text(value, value_of(objective, choice.figures));
   const std::string time = format_time(loser.figures.time_s),
                     chosen_time = format_time(choice.figures.time_s);
   std::string text;
@@ -58,6 +59,7 @@ std::string why_not(PlanObjective objective, const CandidateResultOfPlan& loser,
 /// "12 times quicker, 3 times dearer": what a candidate of the front offers instead of the choice.
 std::string instead(const CandidateResultOfPlan& other, const CandidateResultOfPlan& choice) {
   const auto compared = [](double others, double own, const char* less, const char* more) {
+    if (!std::isfinite(others) || !std::isfinite(own)) return std::string{};  // no price
     if (others <= 0 || own <= 0)  // a price of 0
       return std::string(others == own ? "" : others > own ? more : less);
     const double ratio = others / own;
@@ -77,6 +79,7 @@ std::string instead(const CandidateResultOfPlan& other, const CandidateResultOfP
 bool is_tie(PlanObjective objective, const CandidateResultOfPlan& loser,
             const CandidateResultOfPlan& choice) {
   const double more = value_of(objective, loser.figures), least = value_of(objective, choice.figures);
+  if (!std::isfinite(more)) return false;
   const double less_by = 1 - loser.time_interval.first / loser.figures.time_s;
   const double more_by = choice.time_interval.second / choice.figures.time_s - 1;
   return more - least <= std::hypot(more * less_by, least * more_by);

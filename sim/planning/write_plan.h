@@ -26,7 +26,6 @@ std::vector<std::string> price_texts(const CandidateResultOfPlan& candidate);
 std::string question_text(const PlanAnswer& answer);
 /// "3456 candidates: 41 simulated; not simulated: 2,890 cannot be better (bound), ..."
 std::string effort_text(const PlanAnswer& answer);
-inline constexpr double joules_a_kwh = 3.6e6;
 /// "609 USD", "0.034 USD", "price not known"; never 0 for a sum above it.
 std::string usd_text(double usd);
 /// What an hour of a candidate costs: "24.5 USD/h", "0.046 USD/h of electricity", or both.

@@ -56,7 +56,7 @@ class FlowClasses {
       for (const LinkId link : table_.route(table_.flows[f]))
         if (represents(link)) add_crossings(folding_.flow_class[f], link, 1);
     list_of_groups();
-    listed_ = static_cast<std::uint32_t>(representatives.size());
+    folding_.listed = static_cast<std::uint32_t>(representatives.size());
     std::size_t first_end = 0;
     for (const AllToAllFlows& flows : table_.all_to_all) {
       find(flows, classes_.ends().subspan(first_end));
@@ -137,7 +137,7 @@ class FlowClasses {
   /// them.
   std::uint32_t class_of(Colour colour, const AllToAllFlows& flows, const AllToAllFlows::End& sender,
                          const AllToAllFlows::End& receiver) {
-    const std::uint32_t c = listed_ + known_.number(colour);
+    const std::uint32_t c = folding_.listed + known_.number(colour);
     if (c < folding_.flows.size()) return c;
     double latency_s = sender.latency_s;
     for (const LinkId link : table_.half(receiver)) latency_s += machine_.links[link].latency_s;
@@ -182,8 +182,7 @@ class FlowClasses {
   const NodeClasses& classes_;
   const Machine& machine_;
   Folding& folding_;
-  std::uint32_t listed_ = 0;                  ///< classes of listed flows
-  ColourTable known_;                         ///< of the others
+  ColourTable known_;                         ///< classes of flows that are not listed
   std::vector<std::uint32_t> class_of_pair_;  ///< of the all-to-all that is looked at
   ColourTable known_connections_;             ///< by the classes of their peers
   std::vector<std::uint32_t> connection_class_;

@@ -33,6 +33,9 @@ struct Folding {
 
   std::vector<std::uint32_t> flow_class;  ///< by FlowTable::flows; those of all_to_all have classes too
   std::vector<Flow> flows;                ///< by class: one of its flows
+  /// Classes from this one on are of FlowTable::all_to_all. All of their flows are between hosts; the ends of
+  /// the one in `flows` are any two of their classes, and may be on one host.
+  std::uint32_t listed = 0;
   std::vector<std::vector<LinkUse>> flow_route;  ///< by class; LinkUse::link is a link class
 
   std::vector<std::uint32_t> group_class;               ///< by FlowTable::groups

@@ -2,13 +2,15 @@
 #include "sim/replay/message_order.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
 namespace convoy::inline replays {
 namespace {
 
-/// Messages that come so close to each other come at one moment, so that rounding does not decide who is first.
+/// Messages that come so close to each other come at one moment, so that rounding does not decide who is
+/// first.
 constexpr double one_moment_s = 1e-9;
 
 double server_count(const FoldedPlan& folded) {
@@ -23,13 +25,15 @@ double server_count(const FoldedPlan& folded) {
 MessageOrder::MessageOrder(const FoldedPlan& folded, Contention contention, Engine& engine)
     : engine_(engine) {
   if (contention == Contention::none) return;
+  const Folding& folding = folded.folding;
   std::vector<std::uint32_t> flow_classes;  // by lane
-  for (std::uint32_t f = 0; f < folded.folding.flows.size(); ++f) {
-    const Flow& flow = folded.folding.flows[f];
+  for (std::uint32_t f = 0; f < folding.flows.size(); ++f) {
+    const Flow& flow = folding.flows[f];
     if (!folded.plan.patterns[folded.table.groups[flow.group].pattern].in_order ||
-        folded.machine.host_of(flow.from) == folded.machine.host_of(flow.to))
+        folding.flow_route[f].empty())
       continue;
-    lane_of_.resize(folded.folding.flows.size(), none);
+    if (f < folding.listed && folded.machine.host_of(flow.from) == folded.machine.host_of(flow.to)) continue;
+    lane_of_.resize(folding.flows.size(), none);
     lane_of_[f] = static_cast<std::uint32_t>(flow_classes.size());
     flow_classes.push_back(f);
   }
@@ -60,6 +64,7 @@ void MessageOrder::find_servers(const FoldedPlan& folded, const std::vector<std:
     server.capacity_Bps = std::numeric_limits<double>::infinity();
     for (const auto& [link, count] : crossed)
       if (count == lanes.size()) server.capacity_Bps = std::min(server.capacity_Bps, bandwidth(link));
+    if (!std::isfinite(server.capacity_Bps)) continue;  // its messages share nothing: none waits for another
     for (const std::uint32_t lane : lanes) {
       double rate_Bps = server.capacity_Bps, equal = 1;
       for (const LinkUse& use : folding.flow_route[flow_classes[lane]]) {

@@ -12,12 +12,14 @@
 
 namespace convoy::inline replays {
 
-/// Messages of patterns whose messages are in order (Pattern::in_order), between hosts. Those of one connection
-/// go one after the other: a message's bytes begin when its latency has passed and all bytes before them have
-/// gone. The servers of a service take in (and give out) whole messages, too, one after the other in the order
-/// in which they come, and only as many at a time as it takes to fill the links that all of them cross, such
-/// as the server's NIC: if a message's other links allow less, there is room for the next one. Messages that
-/// come at one moment go together, so that equal clients stay equal.
+/// Messages of patterns whose messages are in order (Pattern::in_order), between hosts. Those of one pattern
+/// from one endpoint to another go one after the other: a message's bytes begin when its latency has passed
+/// and all bytes before them have gone. Those of different patterns, or of different devices, do not wait for
+/// each other, even where a library has one connection for them (Transport::process_a_host). The servers of a
+/// service take in (and give out) whole messages, too, one after the other in the order in which they come,
+/// and only as many at a time as it takes to fill the links that all of them cross, such as the server's NIC:
+/// if a message's other links allow less, there is room for the next one. Messages that come at one moment go
+/// together, so that equal clients stay equal. Servers whose messages have no such link take all at once.
 class MessageOrder {
  public:
   /// Without contention every message goes at once.
@@ -30,7 +32,7 @@ class MessageOrder {
 
  private:
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
-  /// The connection, or the equal connections, of a flow class.
+  /// The messages of a flow class: of equal pairs of endpoints.
   struct Lane {
     struct Message {
       double bytes;
@@ -54,7 +56,7 @@ class MessageOrder {
     std::uint32_t under_way = 0;
     std::deque<Turn> turns;
     double moment_s = -1;  ///< at which those came that went last
-    bool asked = false;  ///< admit() will be called at this moment
+    bool asked = false;    ///< admit() will be called at this moment
   };
 
   void find_servers(const FoldedPlan& folded, const std::vector<std::uint32_t>& flow_classes);

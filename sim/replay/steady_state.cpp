@@ -201,10 +201,12 @@ double SteadyState::affordable_steps() const {
 /// Whether a client has met the others at every phase: its phase drifts by the standard deviation of its
 /// compute time in each step, and has to drift over a whole step.
 bool SteadyState::phases_have_mixed() const {
+  if (service_.drifts) return true;  // to phases that they keep
   double wanted = 0;
   for (const Client& client : clients_) {
     const double compute_s = client.times.compute_s / client.stretch;
-    const double walk_s = service_.compute_spread / std::sqrt(3.0) * compute_s;
+    const double deviation = std::max(service_.compute_spread / std::sqrt(3.0), service_.step_jitter);
+    const double walk_s = deviation * compute_s;
     if (walk_s > 0) wanted = std::max(wanted, std::pow(client.mean_step_s() / walk_s, 2));
   }
   return static_cast<double>(blocks_wanted_ * steps_a_block_) >= wanted;

@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: MIT
 #include "sim/results/field_reader.h"
 
+#include <cmath>
+
 #include "sim/results/json_writer.h"
 
 namespace convoy::inline results {
+namespace {
+
+/// Of what is above 0. Whoever divides by a number below it, or takes a power of ten below it, may get none.
+constexpr double smallest_result = 1e-100;
+
+}  // namespace
 
 void read_signed(const Json& value, const JsonPlace& place, double& number) {
   if (!value.is_number()) throw JsonError(place, fmt::format("expected a number, not {}", kind_of(value)));
   number = value.get<double>();
   if (number > largest_result || number < -largest_result)
     throw JsonError(place, "a number that large is no result");
+  if (number != 0 && std::abs(number) < smallest_result)
+    throw JsonError(place, "a number that small is no result");
 }
 
 void read_value(const Json& value, const JsonPlace& place, double& number) {

@@ -21,8 +21,8 @@ namespace convoy::inline results {
 /// Larger than any result, but such that sums and axes stay finite.
 inline constexpr double largest_result = 1e100;
 
-// Values of results: numbers from 0 to largest_result (whole ones if the type of the field is), booleans and
-// texts. @throws JsonError at `place` for another kind
+// Values of results: numbers that are 0, or from 1e-100 to largest_result (whole ones if the type of the
+// field is), booleans and texts. @throws JsonError at `place` for another kind
 void read_value(const Json& value, const JsonPlace& place, double& number);
 void read_signed(const Json& value, const JsonPlace& place, double& number);  ///< may be negative
 void read_value(const Json& value, const JsonPlace& place, std::int64_t& number);

@@ -329,11 +329,12 @@ PreparedRun Preparer::prepare_over(Protocol protocol, const Point& point, const 
 
 namespace {
 
-/// Asynchronous workers that servers push apart are seldom pushed apart wholly: their interval reaches to those
-/// that meet at every phase.
+/// Servers seldom take messages wholly in order, nor push asynchronous workers wholly apart: the interval of
+/// workers without a common step reaches to messages that share links fairly.
 void widen_to_fair_shares(const PreparedRun& run, RunResult& result) {
-  const Service* service = run.plan.service();
-  if (!service || !service->drifts || !result.interval) return;
+  const bool in_order = std::any_of(run.plan.patterns.begin(), run.plan.patterns.end(),
+                                    [](const Pattern& pattern) { return pattern.in_order; });
+  if (!run.plan.service() || !in_order || !result.interval) return;
   PreparedRun fair = run;
   fair.plan = shared_fairly(std::move(fair.plan));
   fair.on_ideal_network = nullptr;

@@ -64,6 +64,15 @@ class RenumberedRouter : public Router {
 
 }  // namespace
 
+void shorten(Plan& plan) {
+  Service* const service = plan.service();
+  if (!service) return;
+  service->compute_spread = service->step_jitter = 0;
+  service->drifts = false;
+  service->warm_up_steps = 0;
+  service->measured_steps = 3;
+}
+
 void for_random_plans(unsigned count, const std::function<void(const Experiment&, Dice&)>& law) {
   for (const StrategyRow& row : strategy_rows())
     for (unsigned seed = 1; seed <= count; ++seed) {
@@ -81,8 +90,7 @@ void for_random_plans(unsigned count, const std::function<void(const Experiment&
                                   ? Experiment::with_global_batch(model, setting.cluster, strategy,
                                                                   images_a_device * setting.devices)
                                   : Experiment(model, setting.cluster, strategy, images_a_device);
-      if (Service* service = experiment.plan().service())
-        service->compute_spread = service->step_jitter = 0, service->drifts = false, service->warm_up_steps = 0, service->measured_steps = 3;
+      shorten(experiment.plan());
       law(experiment, dice);
     }
 }

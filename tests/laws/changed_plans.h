@@ -10,10 +10,13 @@
 
 namespace convoy::lab {
 
-/// Random experiments of every strategy, each with a short run where it is asynchronous: in the long run who
-/// comes first of two that come at one time up to rounding decides what follows. Every second machine is of
-/// exact devices; the others are of the catalogue, whose hosts issue operations one by one and whose software
-/// costs time. Calls `law` with `count` experiments of each row of strategy_rows().
+/// Three steps of a plan with a service, without chance or warm-up: in the long run who comes first of two
+/// that come at one time up to rounding decides what follows.
+void shorten(Plan& plan);
+
+/// Random experiments of every strategy, each shortened. Every second machine is of exact devices; the others
+/// are of the catalogue, whose hosts issue operations one by one and whose software costs time. Calls `law`
+/// with `count` experiments of each row of strategy_rows().
 void for_random_plans(unsigned count, const std::function<void(const Experiment&, Dice&)>& law);
 
 /// In random order.

@@ -143,7 +143,8 @@ std::string server_options(Dice& dice, const StrategySetting& setting, const std
       "{{kind: data_parallel, sync: parameter_server, servers: {}, placement: {}, sharding: {}, overlap: "
       "{}, micro_batches: {}{}}}",
       dice.between(1, dedicated ? 3 : setting.hosts), dedicated ? "dedicated" : "colocated",
-      dice.coin() ? "tensor" : "even", dice.coin(), setting.devices > 1 ? dice.one_of<int>({1, 2}) : 1, more);
+      dice.one_of<std::string>({"tensor", "even", "even, bucket: 300kB"}), dice.coin(),
+      setting.devices > 1 ? dice.one_of<int>({1, 2}) : 1, more);
 }
 
 /// A pipeline of one or two stages, each data-parallel.

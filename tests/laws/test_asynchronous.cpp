@@ -9,6 +9,7 @@
 #include <limits>
 #include <queue>
 #include <random>
+#include <tuple>
 #include <vector>
 
 #include "tests/support/lab.h"
@@ -37,6 +38,13 @@ lab::Experiment workers_of(const std::vector<double>& speeds, double compute_s, 
                       "false, servers: {}}}",
                       servers),
           images};
+}
+
+/// lab::ideal_servers(), of so many devices each.
+std::string servers_of(int devices) {
+  std::string text = lab::ideal_servers();
+  const std::string one = "count: 1";
+  return text.replace(text.find(one), one.size(), fmt::format("count: {}", devices));
 }
 
 /// The same plan over a transport that interleaves messages, or keeps them in order.
@@ -255,6 +263,36 @@ TEST_CASE("async in order: never faster than alone or than the NICs, seldom slow
     CHECK(in_order_s >= static_cast<double>(workers) * transfer_s / servers * (1 - 1e-7));
     CHECK(in_order_s <= fair_s * 1.02);
   }
+}
+
+TEST_CASE("async in order: a little jitter changes a step a little") {
+  // Devices of one host that share its NIC: no server pushes them apart, and without jitter they would keep
+  // the phases in which they began.
+  for (const auto& [hosts, devices, servers] : {std::tuple{1, 8, 8}, {2, 8, 16}, {2, 4, 16}, {3, 2, 2}})
+    for (const int images : {10, 20, 24, 30}) {
+      CAPTURE(hosts);
+      CAPTURE(devices);
+      CAPTURE(servers);
+      CAPTURE(images);
+      const auto step_s = [&, hosts = hosts, devices = devices, servers = servers](double jitter) {
+        return lab::Experiment(
+                   lab::custom_model(1, 1'000'000),
+                   fmt::format("{{name: lab, nodes: [{{name: n, count: {}, server: box}}], step_jitter: {}, "
+                               "fabric: {{kind: switch, bandwidth: 40Gbps, latency: 0us}}, {}}}",
+                               hosts, jitter, servers_of(devices)),
+                   fmt::format("{{kind: data_parallel, sync: parameter_server, mode: async, servers: {}, "
+                               "sharding: even, overlap: false}}",
+                               servers),
+                   images)
+            .run()
+            .step_time_s;
+      };
+      const double without_s = step_s(0);
+      for (const double jitter : {1e-3, 5e-3, 0.02}) {
+        CAPTURE(jitter);
+        CHECK(apart(step_s(jitter), without_s) < 0.03);
+      }
+    }
 }
 
 TEST_CASE("async: one worker more never makes all of them slower") {

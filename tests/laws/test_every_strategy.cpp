@@ -234,6 +234,33 @@ TEST_CASE("laws of every strategy: every kind of the registry has a row") {
   }
 }
 
+TEST_CASE("laws of every strategy: a device that holds its parameters does what it does alone") {
+  for (const std::string sums : {"owner", "ring"})
+    for (unsigned seed = 1; seed <= 24; ++seed) {
+      Dice dice(seed);
+      const std::string model = random_model(dice);
+      RandomCluster cluster = random_cluster(dice, dice.one_of(fabrics()));
+      cluster.nodes = "[{name: n, count: 1, server: box}]";
+      cluster.devices = 1;
+      cluster.interconnect = "{kind: none}";
+      const std::string strategy = fmt::format(
+          "{{kind: data_parallel, sync: parameter_server, servers: 1, placement: colocated, "
+          "local_aggregation: {}, sharding: {}, overlap: {}, pull: {}}}",
+          sums, dice.one_of<std::string>({"tensor", "even", "even, bucket: 300kB"}), dice.coin(),
+          dice.one_of<std::string>({"as_ready", "after_all", "at_first_use"}));
+      CAPTURE(seed);
+      CAPTURE(model);
+      CAPTURE(cluster.text());
+      CAPTURE(strategy);
+      const ReplayResult single = Experiment(model, cluster.text(), "{kind: single}", batch_a_device).run(),
+                         result = Experiment(model, cluster.text(), strategy, batch_a_device).run();
+      CHECK(same(single.step_time_s, result.step_time_s));
+      CHECK(same(single.endpoints[0].compute_s, result.endpoints[0].compute_s));
+      CHECK(result.comm_bytes == 0);
+      CHECK(single.endpoints[0].peak_memory_bytes == result.endpoints[0].peak_memory_bytes);
+    }
+}
+
 TEST_CASE("laws of every strategy: one device does what it does without any strategy") {
   for (const StrategyRow& row : strategy_rows())
     for (unsigned seed = 1; seed <= 12; ++seed) {

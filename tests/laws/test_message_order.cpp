@@ -91,6 +91,31 @@ TEST_CASE("in order: no device is served later than where messages share the con
   }
 }
 
+TEST_CASE("in order: where every two hosts have a link to themselves, no worker waits for another") {
+  std::mt19937 random(79);
+  for (int i = 0; i < 12; ++i) {
+    std::string nodes;
+    double steps_per_s = 0;
+    const int workers = 2 + static_cast<int>(random() % 5);
+    const double transfer_s = 1e-3 * static_cast<double>(1 + random() % 40);
+    for (int w = 0; w < workers; ++w) {
+      const double speed = 0.4 + 0.1 * static_cast<double>(random() % 7);
+      nodes += fmt::format("{{name: n{}x, count: 1, server: box, speed: {:.1f}}}, ", w, speed);
+      steps_per_s += 1 / (6e-3 / speed + 2 * transfer_s);  // 20 images of 0.3 ms
+    }
+    CAPTURE(nodes);
+    CAPTURE(transfer_s);
+    const lab::Experiment experiment(
+        lab::custom_model(1, 1'000'000),
+        fmt::format("{{name: lab, nodes: [{}], fabric: {{kind: full_mesh, bandwidth: {:.9f}GB/s, latency: "
+                    "0us}}, {}}}",
+                    nodes, 4e-3 / transfer_s, lab::ideal_servers()),
+        "{kind: data_parallel, sync: parameter_server, mode: async, overlap: false}", 20);
+    for (const Pattern& pattern : experiment.plan().patterns) REQUIRE(pattern.in_order);
+    CHECK(experiment.run().step_time_s == approx(workers / steps_per_s).epsilon(1e-6));
+  }
+}
+
 TEST_CASE("in order: ZeroMQ keeps messages in order, and gRPC interleaves them") {
   for (const auto& [library, in_order] : {std::pair{"zmq", true}, std::pair{"grpc", false}}) {
     for (const char* protocol : {"tcp", "rdma"}) {

@@ -126,6 +126,24 @@ TEST_CASE(
         0);
 }
 
+TEST_CASE("planner: progress counts each candidate once, planned or simulated") {
+  PlanOptions options;
+  options.jobs = 2;
+  std::map<std::string, std::size_t> last;
+  options.progress = [&](const std::string& what, std::size_t done, std::size_t all) {
+    CAPTURE(what);
+    CHECK(done <= all);
+    CHECK((done == 1 || done == last[what] + 1));
+    last[what] = done;
+  };
+  make_plan(plans::spec_of("{epochs: 30}",
+                           "{objective: cost, servers: [aws-p3.2xlarge, aws-g4dn.xlarge], nodes: [1, 2], "
+                           "batch_per_device: [64]}"),
+            options);
+  CHECK(last.contains("planning candidates"));
+  CHECK(last.contains("simulating candidates"));
+}
+
 TEST_CASE("planner: the choice is the least of all that keep the constraints, by a loop over all of them") {
   for (unsigned seed = 101; seed <= 104; ++seed) {
     const std::string objective = all_objectives[seed % 4];

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <random>
 #include <set>
 #include <vector>
@@ -17,19 +19,23 @@ namespace {
 
 /// What a candidate comes to: its bounds before and after it is planned, and its simulation.
 struct Drawn {
-  double prior = 0, planned = 0, value = 0;
-  bool fits = true;
+  Rank prior, planned, rank;
+  bool fits = true, fails = false;
 };
 
 std::vector<Drawn> random_candidates(std::mt19937& random) {
   std::uniform_real_distribution<double> share(0, 1);
   std::vector<Drawn> all(1 + random() % 60);
   const bool tight = random() % 2;  // bounds that are near what simulations come to
+  const auto bound_of = [&](double value, bool near) {
+    return value * (random() % 3 && !near ? share(random) : 1);
+  };
   for (Drawn& each : all) {
-    each.value = static_cast<double>(1 + random() % 20);
-    each.planned = each.value * (random() % 3 ? (tight ? 1 : share(random)) : 1);
-    each.prior = each.planned * (random() % 3 ? share(random) : 1);
+    each.rank = {static_cast<double>(1 + random() % 20), static_cast<double>(1 + random() % 5)};
+    each.planned = {bound_of(each.rank.value, tight), bound_of(each.rank.time_s, tight)};
+    each.prior = {bound_of(each.planned.value, false), bound_of(each.planned.time_s, false)};
     each.fits = random() % 8 != 0;
+    each.fails = random() % 8 == 0;
   }
   return all;
 }
@@ -37,8 +43,9 @@ std::vector<Drawn> random_candidates(std::mt19937& random) {
 /// The least of drawn candidates, asked as `auto` asks it.
 class DrawnSpace : public SearchSpace {
  public:
-  DrawnSpace(const std::vector<Drawn>& drawn, std::size_t at_once) : drawn_(drawn), states_(drawn.size()) {
-    simulated = best_first(*this, {at_once, {}, [] {}});
+  DrawnSpace(const std::vector<Drawn>& drawn, std::size_t at_once, std::optional<std::int64_t> budget = {})
+      : drawn_(drawn), states_(drawn.size()) {
+    simulated = best_first(*this, {at_once, budget, [] {}});
   }
 
   std::vector<Hope> hopes() const override {
@@ -52,7 +59,7 @@ class DrawnSpace : public SearchSpace {
     const std::vector<State> before = states_;
     for (const std::size_t c : candidates) {
       REQUIRE(states_[c] == open);
-      // Not while the plan of another one is better.
+      // Not while a plan that was known when the group began is better.
       for (std::size_t other = 0; other < drawn_.size(); ++other)
         if (before[other] == planned) CHECK(drawn_[c].prior <= drawn_[other].planned);
       // Nor before another one that may be better.
@@ -66,6 +73,7 @@ class DrawnSpace : public SearchSpace {
   }
   std::vector<Record> simulate(const std::vector<std::size_t>& candidates) override {
     std::vector<Record> records;
+    given += static_cast<std::int64_t>(candidates.size());
     for (const std::size_t c : candidates) {
       REQUIRE(states_[c] == planned);
       records.push_back([this, c] {
@@ -73,7 +81,7 @@ class DrawnSpace : public SearchSpace {
         for (std::size_t other = 0; other < drawn_.size(); ++other)
           if (states_[other] < too_large) CHECK(bound(c) <= bound(other));
         states_[c] = done;
-        least = std::min(least, Rank{drawn_[c].value, 0});
+        if (!drawn_[c].fails) least = std::min(least, drawn_[c].rank);
         steps.push_back(fmt::format("simulate {}", c));
       });
     }
@@ -82,12 +90,12 @@ class DrawnSpace : public SearchSpace {
 
   static constexpr double infinite = 1e300;
   Rank least{infinite, 0};
-  std::int64_t simulated = 0;
+  std::int64_t simulated = 0, given = 0;  ///< simulations that count, and all
   std::vector<std::string> steps;
 
  private:
   enum State { open, planned, too_large, done };
-  Rank bound(std::size_t c) const { return {states_[c] == planned ? drawn_[c].planned : drawn_[c].prior, 0}; }
+  Rank bound(std::size_t c) const { return states_[c] == planned ? drawn_[c].planned : drawn_[c].prior; }
   const std::vector<Drawn>& drawn_;
   std::vector<State> states_;
 };
@@ -105,18 +113,19 @@ TEST_CASE("search: finds the least of random spaces, with no more simulations th
     std::mt19937 random(seed);
     const std::vector<Drawn> drawn = random_candidates(random);
     const DrawnSpace space(drawn, 1);
-    double least = DrawnSpace::infinite;
+    Rank least{DrawnSpace::infinite, 0};
     for (const Drawn& each : drawn)
-      if (each.fits) least = std::min(least, each.value);
-    CHECK(space.least.value == least);
+      if (each.fits && !each.fails) least = std::min(least, each.rank);
+    CHECK((space.least == least));
     CHECK(space.simulated == count_of(space.steps, "simulate"));
+    CHECK(space.simulated == space.given);
     // A search that trusts nothing but bounds has to simulate each candidate whose plan may be better than
     // the least, and to plan each whose cost table may; one that ties with the least may be passed over.
     std::int64_t must = 0, may = 0, must_plan = 0;
     for (const Drawn& each : drawn) {
-      must += each.fits && each.planned < least * (1 - 1e-5);
-      may += each.fits && each.planned <= least * (1 + 1e-5);
-      must_plan += each.prior < least * (1 - 1e-5);
+      must += each.fits && each.planned.value < least.value * (1 - 1e-5);
+      may += each.fits && each.planned.value <= least.value * (1 + 1e-5);
+      must_plan += each.prior.value < least.value * (1 - 1e-5);
     }
     CHECK(space.simulated >= must);
     CHECK(space.simulated <= may);
@@ -124,17 +133,29 @@ TEST_CASE("search: finds the least of random spaces, with no more simulations th
   }
 }
 
-TEST_CASE("search: takes the same steps however many candidates are simulated at once") {
-  int ahead = 0;
+TEST_CASE("search: takes the same steps however many candidates are simulated at once, up to its budget") {
+  std::int64_t ahead = 0, cut_short = 0;
   for (unsigned seed = 1001; seed < 1201; ++seed) {
     CAPTURE(seed);
     std::mt19937 random(seed);
     const std::vector<Drawn> drawn = random_candidates(random);
     const DrawnSpace one(drawn, 1);
-    for (const std::size_t at_once : {2, 5, 64}) CHECK(DrawnSpace(drawn, at_once).steps == one.steps);
-    ahead += one.simulated > 2;
+    for (const std::size_t at_once : {1, 2, 5, 64}) {
+      CAPTURE(at_once);
+      const DrawnSpace many(drawn, at_once);
+      CHECK(many.steps == one.steps);
+      ahead += many.given - many.simulated;
+      const std::int64_t budget = 1 + seed % 5;
+      CAPTURE(budget);
+      const DrawnSpace limited(drawn, at_once, budget);
+      CHECK(limited.simulated == std::min(budget, one.simulated));
+      REQUIRE(limited.steps.size() <= one.steps.size());
+      CHECK(std::equal(limited.steps.begin(), limited.steps.end(), one.steps.begin()));
+      cut_short += limited.steps.size() < one.steps.size();
+    }
   }
-  CHECK(ahead > 20);  // of the spaces, those in which something was simulated ahead
+  CHECK(ahead > 0);  // simulations that the search did not come to
+  CHECK(cut_short > 100);
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "sim/results/report/svg.h"
 
@@ -89,7 +90,8 @@ void Axis::lay_round_ticks() {
   if (log_) {
     const double first = round_down(low), last = round_up(high);
     const bool decades = last / first > 1000;
-    for (double decade = std::pow(10, std::floor(std::log10(first) + 1e-9)); decade <= last * (1 + 1e-9);
+    const double power = std::pow(10, std::floor(std::log10(first) + 1e-9));
+    for (double decade = std::max(power, std::numeric_limits<double>::min()); decade <= last * (1 + 1e-9);
          decade *= 10)
       for (const double digit : {1, 2, 5})
         if (digit * decade >= first * (1 - 1e-9) && digit * decade <= last * (1 + 1e-9) &&

@@ -20,6 +20,11 @@ namespace {
 
 constexpr const char* no_price = "strategy.objective: cost needs the price of every server of the cluster";
 
+InputError none_can_run(const SearchSpec& spec, const std::string& first) {
+  return InputError(spec.pos, fmt::format("strategy.candidates: none of {} can run; the first: {}",
+                                          spec.candidates.size(), first));
+}
+
 /// Strategies as a space to be searched.
 class StrategySpace : public SearchSpace {
  public:
@@ -41,13 +46,9 @@ class StrategySpace : public SearchSpace {
     plan_in_workers(group.size(), jobs_, prepared(group), [&](std::size_t item, Tried<Assessment> tried) {
       Candidate& entry = entries_[group[item]];
       entry.planned = true;
-      if (tried.value) {
-        entry.assessment = std::move(*tried.value);
-        take_in(entry);
-      } else {
-        entry.state = tried.state();
-        entry.message = std::move(tried.message);
-      }
+      if (tried.failed(entry)) return;
+      entry.assessment = std::move(*tried.value);
+      take_in(entry);
     });
   }
 
@@ -76,7 +77,7 @@ class StrategySpace : public SearchSpace {
   }
 
   RunOutput outcome(bool with_trace) {
-    if (!best_) throw std::runtime_error(no_outcome());
+    if (!best_) fail();
     RunOutput output =
         best_output_ && !with_trace ? std::move(*best_output_) : simulate_one(*best_, with_trace);
     const double of_device = output.result.global_batch / static_cast<double>(base_->machine.devices.size());
@@ -140,11 +141,7 @@ class StrategySpace : public SearchSpace {
 
   void record(std::size_t i, Tried<RunOutput> tried) {
     Candidate& entry = entries_[i];
-    if (!tried.value) {
-      entry.state = TrialState::failed;
-      entry.message = std::move(tried.message);
-      return;
-    }
+    if (tried.failed(entry)) return;
     entry.state = TrialState::simulated;
     entry.rank = rank_of(spec_.objective, tried.value->result);
     const bool better =
@@ -188,11 +185,13 @@ class StrategySpace : public SearchSpace {
     return std::move(*tried.value);
   }
 
-  std::string no_outcome() const {
+  [[noreturn]] void fail() const {
     for (const Candidate& entry : entries_)
       if (entry.state == TrialState::failed)
-        return fmt::format("no candidate could be simulated: {}", entry.message);
-    return "no candidate could be simulated";
+        throw std::runtime_error(fmt::format("no candidate could be simulated: {}", entry.message));
+    for (const Candidate& entry : entries_)
+      if (entry.state == TrialState::cannot_run) throw none_can_run(spec_, entry.message);
+    throw std::runtime_error("no candidate could be simulated");
   }
 
   Preparer& preparer_;
@@ -224,8 +223,7 @@ void require_one(Preparer& preparer, std::size_t index, const SearchSpec& spec, 
       throw InputError(spec.objective_pos, no_price);
     return;
   }
-  throw InputError(spec.pos, fmt::format("strategy.candidates: none of {} can run; the first: {}",
-                                         spec.candidates.size(), first));
+  throw none_can_run(spec, first);
 }
 
 }  // namespace

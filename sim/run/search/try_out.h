@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/run/search/assess.h"
@@ -20,8 +21,14 @@ struct Tried {
   bool wrong_input = false;  ///< there is no value because the candidate cannot run; else the process failed
   std::string message;       ///< why there is no value
 
-  /// Of a candidate without a value.
-  TrialState state() const { return wrong_input ? TrialState::cannot_run : TrialState::failed; }
+  /// Whether there is no value; then its candidate gets the state and the message that say why.
+  template <class Candidate>
+  bool failed(Candidate& candidate) {
+    if (value) return false;
+    candidate.state = wrong_input ? TrialState::cannot_run : TrialState::failed;
+    candidate.message = std::move(message);
+    return true;
+  }
 };
 
 /// The run of an item; called in processes. @throws InputError
