@@ -154,9 +154,8 @@ TEST_CASE("what a device has figures of is known by kind of network, also under 
 }
 
 TEST_CASE(
-    "sources that were left out of the fit: 75 to 88 % of the figures lie inside their 80 % intervals, 55 % "
-    "of "
-    "the worst tenth of sources") {
+    "sources that were left out of the fit: 75 to 88 % of the figures lie inside their 80 % intervals, half "
+    "of those of the worst tenth of sources") {
   const CsvTable table(data_path("results/published") + "/left_out.csv", {}, {"source", "low", "high"});
   std::multiset<std::string> measured, predicted;
   for (const Measurement& m : read_measurements(data_path("results/published") + "/single_device.csv"))
@@ -188,8 +187,8 @@ TEST_CASE(
   CHECK(predicted == measured);  // the file is of today's figures
   std::vector<double> today;
   for (const AccuracyRow& row : published_rows()) today.push_back(row.error);
-  CHECK(median(fitted) == approx(median(today)).epsilon(0.01));  // and of today's parameters
-  CHECK(mean(fitted) == approx(mean(today)).epsilon(0.05));
+  CHECK(1 + median(fitted) == approx(1 + median(today)).epsilon(0.01));  // and of today's parameters
+  CHECK(1 + mean(fitted) == approx(1 + mean(today)).epsilon(0.01));
   CHECK(of_all.share() >= 0.75);
   CHECK(of_all.share() <= 0.88);
   std::vector<Count> worst;
@@ -198,7 +197,7 @@ TEST_CASE(
   Count of_worst;
   for (std::size_t s = 0; 10 * s < worst.size(); ++s)
     of_worst.inside += worst[s].inside, of_worst.all += worst[s].all;
-  CHECK(of_worst.share() >= 0.55);
+  CHECK(of_worst.share() >= 0.5);
   CHECK(median(widths) < 1.7);  // and sharp: with the spreads of the fit's own rows, 1.31
 }
 

@@ -143,10 +143,12 @@ TEST_CASE("input files: what the user's own catalogue says is part of a point, b
 }
 
 TEST_CASE("input files: all readers open them in one place, which keys of points depend on") {
-  // Those who open other files: the opening function itself, results' folders, a copy of a store, ranks.
+  // Those who open other files: the opening function itself, results' folders, a copy of a store, ranks,
+  // the null device.
   const std::vector<std::string> others{"sim/base/input_file.cpp",        "sim/base/input_file.h",
                                         "sim/run/folder_files.cpp",       "sim/run/output_folder.cpp",
-                                        "sim/run/store/store_source.cpp", "sim/mpi/convoy_mpi.cpp"};
+                                        "sim/run/store/store_source.cpp", "sim/mpi/convoy_mpi.cpp",
+                                        "sim/cli/tell.cpp"};
   for (const char* room : {"sim", "models", "topologies", "strategies"})
     for (const fs::directory_entry& entry :
          fs::recursive_directory_iterator(fs::path(CONVOY_SOURCE) / room)) {

@@ -194,8 +194,10 @@ void check_devices(const Trial& trial) {
         busy_until_s = span.end_s;
         spans_s += span.end_s - span.start_s;
       }
-      // The step shown of an asynchronous worker takes its random multiple of the mean.
-      const double spread = trial.plan.service() ? trial.plan.service()->compute_spread : 0;
+      // The step shown of an asynchronous worker takes its random multiple of the mean: a uniform one, or a
+      // normal one, of which none here is farther out than six standard deviations.
+      const Service* const service = trial.plan.service();
+      const double spread = service ? std::max(service->compute_spread, 6 * service->step_jitter) : 0;
       // Events less than 1e-12 s apart are of one moment (sim/replay/flow_model.h), at either end of a task.
       const double moments_s = 2e-12 * static_cast<double>(role.program.size());
       CHECK(no_more((1 - spread) * program_s, spans_s + moments_s));

@@ -246,15 +246,15 @@ std::string drawn_strategy(lab::Dice& dice, int hosts) {
                                    servers("tensor") + ", mode: ssp, staleness: 2}"});
 }
 
-/// What strategies give all members of a role alike: device types, the rates at which hosts make images ready,
-/// what clients of a service begin with. In one of three plans one of these is as many of the members have
-/// it, and another way for the others.
-/// @return whether it is
+/// In one of three plans members of a role differ in one thing that strategies give all of them alike: device
+/// types, the rates at which hosts make images ready, or what clients of a service begin with, who are alike
+/// in all else.
+/// @return whether they do
 bool differ_in_one(lab::Dice& dice, Plan& plan, Machine& machine) {
   if (dice.between(0, 2) > 0) return false;
   const auto other = [&] { return dice.between(0, 3) == 0; };
   Service* const service = plan.service();
-  const int what = dice.between(0, service ? 5 : 1);
+  const int what = service ? dice.between(0, 5) : dice.between(0, 1);
   if (what == 0) {
     machine.device_types.push_back(machine.device_types.front());
     for (Device& device : machine.devices)
@@ -264,7 +264,9 @@ bool differ_in_one(lab::Dice& dice, Plan& plan, Machine& machine) {
     for (std::size_t h = 0; h < machine.hosts.size(); ++h)
       plan.input->interval_s.push_back(other() ? 2e-3 : 1e-3);
   } else {
+    const double images = service->clients.front().images;
     for (Service::Client& client : service->clients) {
+      client = {client.device, images};
       if (!other()) continue;
       if (what == 2) client.images *= 2;
       if (what == 3) client.start_s += 1e-3;
@@ -295,8 +297,9 @@ TEST_CASE("refining what has changed gives the classes of refining everything [r
                                            static_cast<LinkId>(dice.between(0, last_link)),
                                            dice.coin() ? 5e8 : 2.5e8});
     for (int stops = dice.between(0, 2); stops > 0; --stops)
-      disturbances.stops.push_back(
-          {1e-3, static_cast<EndpointId>(dice.between(0, last_device)), dice.coin() ? 2e-3 : 3e-3});
+      disturbances.stops.push_back({dice.coin() ? 1e-3 : 1.5e-3,
+                                    static_cast<EndpointId>(dice.between(0, last_device)),
+                                    dice.coin() ? 2e-3 : 3e-3});
     for (const Disturbances::LinkChange& one : disturbances.link_changes)
       for (const Disturbances::LinkChange& other : disturbances.link_changes)
         of_two_rates +=

@@ -48,7 +48,7 @@ Results full_results() {
   run.cost_usd_per_epoch = 3e22;
   run.device_memory_bytes = 12e9;
   run.fits = false;
-  run.per_device.push_back({"\"<&>\n\xC3\xB6", 0.1, 1e-300, 2, 3, 0.1, {0.1, 0.2, 0.3, 0.4, 0.5, 0.6}});
+  run.per_device.push_back({"\"<&>\n\xC3\xB6", 0.1, 1e-99, 2, 3, 0.1, {0.1, 0.2, 0.3, 0.4, 0.5, 0.6}});
   run.phases = {{0, 2, 0, 1.5, 10, 4, 5, 7}, {9, 4, 20.25, 1, 20, 2, 3, 6}};
   run.reconfigurations = {{8, 2, 4, 0.125, 9}};
   run.staleness = Staleness{1.5, 3};

@@ -184,8 +184,10 @@ bool reads_input(const Composed& row) {
   const InputSpec spec = read_input(parse_yaml("{kind: jpeg, library: pil}", "i.yaml"), "training.input");
   add_input(experiment.plan(), experiment.graph(), experiment.machine(), spec);
   const double with_input_s = experiment.run().step_time_s;
+  // The long run of steps of random lengths is known to a part in a thousand.
+  const double known_to = experiment.plan().service() ? 1e-3 : 1e-9;
   CHECK(with_input_s >=
-        16 / input_rate(spec, experiment.machine().host_types[0], 4).images_per_s * (1 - 1e-9));
+        16 / input_rate(spec, experiment.machine().host_types[0], 4).images_per_s * (1 - known_to));
   return experiment.plan().input.has_value();
 }
 
@@ -214,10 +216,10 @@ TEST_CASE(
     rule += "---|";
   }
   for (const Composed& row : composed_rows) {
-    CAPTURE(row.name);
+    CAPTURE(std::string(row.name));
     table += fmt::format("| {} |", row.name);
     for (const Ability& ability : abilities) {
-      CAPTURE(ability.name);
+      CAPTURE(std::string(ability.name));
       table += ability.takes(row) ? " yes |" : " |";
     }
     table += "\n";
