@@ -192,6 +192,25 @@ void set_geometry(const Convolution& conv, Work& work) {
   work.groups = conv.groups;
 }
 
+Fusion fusion_of(const Model& model, std::size_t index, KernelKind kernel) {
+  if (kernel != KernelKind::elementwise) return Fusion::none;
+  const auto reads = [&](const Layer& layer, auto is) {
+    return std::any_of(layer.inputs.begin(), layer.inputs.end(),
+                       [&](LayerIndex input) { return is(model.layers[input]); });
+  };
+  const auto is_normalization = [](const Layer& layer) {
+    const auto* norm = std::get_if<Normalization>(&layer.kind);
+    return norm && norm->over == Normalization::Over::batch;
+  };
+  const auto is_sum = [&](const Layer& layer) {
+    return std::holds_alternative<Add>(layer.kind) && reads(layer, is_normalization);
+  };
+  const Layer& layer = model.layers[index];
+  const bool is_activation = std::holds_alternative<Activation>(layer.kind) &&
+                             (reads(layer, is_normalization) || reads(layer, is_sum));
+  return is_activation || is_sum(layer) ? Fusion::normalization : Fusion::chain;
+}
+
 }  // namespace
 
 LayerCosts layer_costs(const Model& model, std::size_t index) {
@@ -235,6 +254,7 @@ Work layer_work(const Model& model, std::size_t index, KernelKind kernel, const 
   Work work;
   work.kind = kernel;
   work.phase = phase;
+  work.fusion = fusion_of(model, index, kernel);
   work.flops_per_image = cost.flops;
   work.bytes_per_image = element * cost.values + cost.bytes;
   work.bytes_fixed = element * cost.parameters;

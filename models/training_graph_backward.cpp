@@ -117,6 +117,7 @@ void TrainingGraphBuilder::contribute(std::size_t reader, LayerIndex to, const G
     Work work;
     work.kind = KernelKind::elementwise;
     work.phase = Phase::data_gradient;
+    work.fusion = Fusion::chain;
     work.flops_per_image = static_cast<double>(elements(layer(at(to)).output));
     work.bytes_per_image = 3 * bytes_of(layer(at(to)).output);
     const std::string name =

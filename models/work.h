@@ -28,6 +28,13 @@ enum class KernelKind : std::uint8_t {
 std::string_view to_string(Phase phase);
 std::string_view to_string(KernelKind kind);
 
+/// With what a kernel can be one kernel.
+enum class Fusion : std::uint8_t {
+  none,          ///< with nothing: products, copies into and out of buckets, what is timed alone
+  chain,         ///< with the operations of the network around it, by a compiler
+  normalization  ///< also with the batch normalization before it: the sum and the activation that follow it
+};
+
 enum class Optimizer : std::uint8_t { sgd, momentum, adam };
 inline constexpr std::array<std::string_view, 3> optimizer_names{"sgd", "momentum", "adam"};
 
@@ -39,6 +46,7 @@ inline constexpr std::array<std::string_view, 3> optimizer_names{"sgd", "momentu
 struct Work {
   KernelKind kind = KernelKind::custom;
   Phase phase = Phase::forward;
+  Fusion fusion = Fusion::none;
   /// Launch overheads of the device: of an update those of its kernels, of anything else one. Counts where
   /// the framework's software does (DeviceType::issue_factor).
   float launches = 1;

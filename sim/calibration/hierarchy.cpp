@@ -277,10 +277,12 @@ void Hierarchy::add_software_links(Framework framework, ExecutionMode execution,
     step.terms = {unknown(std::string(to_string(framework)) + ".issue_step", std::log(step_s), 0.7)};
   }
   add_one_thread_link(framework, links);
-  if (execution != ExecutionMode::compiled) return;
+  const bool compiled = execution == ExecutionMode::compiled;
+  if (!compiled && !normalization_is_fused(framework, execution, layout)) return;
   Link& fused = links.emplace_back();
   fused.put = [](double v, std::size_t, DeviceType&, Software& s) { s.costs.fused = v; };
-  fused.terms = {unknown("compiled.fused", std::log(0.4), 0.5)};
+  fused.terms = {compiled ? unknown("compiled.fused", std::log(0.4), 0.5)
+                          : unknown("normalization.fused", std::log(typical_left_of_fused), 0.3)};
 }
 
 void Hierarchy::add_one_thread_link(Framework framework, std::vector<Link>& links) {

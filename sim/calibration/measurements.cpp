@@ -241,6 +241,7 @@ std::vector<Work> kernel_work(const Measurement& m) {
   const auto add = [&](const std::optional<KernelCost>& cost, Phase phase) {
     if (!cost || !covers(m.step, phase)) return;
     works.push_back(layer_work(*model, 0, costs.kernel, *cost, phase, m.precision));
+    works.back().fusion = Fusion::none;  // timed alone
     if (m.execution == ExecutionMode::graph) works.back().launches = launches_of_a_captured_kernel;
   };
   add(costs.forward, Phase::forward);
@@ -291,8 +292,10 @@ std::vector<Work> measured_work(const Measurement& m) {
         m.pos, fmt::format("layer: {} has no layer '{}'{}", m.model, m.layer, suggestion(m.layer, names)));
   std::vector<Work> works;
   for (const Operation& operation : graph.operations)
-    if (covers(m.step, operation.phase) && (m.layer.empty() || names[operation.layer] == m.layer))
+    if (covers(m.step, operation.phase) && (m.layer.empty() || names[operation.layer] == m.layer)) {
       works.push_back(operation.work);
+      if (!m.layer.empty()) works.back().fusion = Fusion::none;  // timed alone
+    }
   return works;
 }
 

@@ -26,6 +26,10 @@ TypicalIssue typical_issue(Framework framework, ExecutionMode execution) {
 
 double typical_issue_step_s(Framework framework) { return framework == Framework::tensorflow ? 1.5e-3 : 0; }
 
+bool normalization_is_fused(Framework framework, ExecutionMode execution, Layout layout) {
+  return framework == Framework::mxnet && execution == ExecutionMode::graph && layout == Layout::nhwc;
+}
+
 double typical_one_thread(Framework framework) {
   switch (framework) {
     case Framework::caffe:

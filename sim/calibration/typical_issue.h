@@ -38,6 +38,17 @@ double typical_issue_step_s(Framework framework);
 /// copies pageable memory for the device, nearer to the lower end, since the batch is written there too.
 constexpr double typical_feed_Bps = 5e9;
 
+/// Whether batch normalization computes the sum and the activation after it as well: in MXNet's graphs in
+/// channels-last order, which are NVIDIA's in half precision (DeepLearningExamples, MxNet: --fuse-bn-relu and
+/// --fuse-bn-add-relu; all published figures of that order were run with both).
+bool normalization_is_fused(Framework framework, ExecutionMode execution, Layout layout);
+
+/// SoftwareCosts::fused there before any measurement. Of the passes over values that sums and activations of a
+/// residual block of width w, w and 4w take on their own, 5 w for each of two activations, 20 w for the last
+/// and 12 w for the sum, the fused kernels keep the 4 w of reading the other branch and the 4 w of writing its
+/// gradient.
+constexpr double typical_left_of_fused = 8.0 / 42.0;
+
 /// SoftwareCosts::one_thread before any measurement: of frameworks that hand a CPU's products to BLAS alone
 /// (im2col of Caffe's and Torch7's sources: util/im2col.cpp, lib/THNN/generic/SpatialConvolutionMM.c); 0 for
 /// others.

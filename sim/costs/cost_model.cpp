@@ -111,8 +111,10 @@ bool is_part_of_another(const Work& work) {
   return work.kind == KernelKind::normalization && work.phase == Phase::weight_gradient;
 }
 
-bool is_fused(const Work& work, ExecutionMode execution) {
-  return execution == ExecutionMode::compiled && work.kind == KernelKind::elementwise;
+bool is_fused(const Work& work, const Software& software) {
+  return software.execution == ExecutionMode::compiled
+             ? work.fusion != Fusion::none
+             : work.fusion == Fusion::normalization && software.costs.fused < 1;
 }
 
 struct Amount {
@@ -241,7 +243,7 @@ double compute_efficiency(const Work& work, double images, Precision precision, 
 
 double launches(const Work& work, const Software& software, const DeviceType& device) {
   if (device.issue_factor <= 0) return 1;
-  return is_part_of_another(work) || is_fused(work, software.execution) ? 0 : work.launches;
+  return is_part_of_another(work) || is_fused(work, software) ? 0 : work.launches;
 }
 
 double operation_time_s(const Work& work, double images, const Software& software, const DeviceType& device) {
@@ -261,14 +263,13 @@ double operation_time_s(const Work& work, double images, const Software& softwar
   if (work.phase == Phase::update)
     return launch_s + time_s + software.costs.wait_update_s * device.issue_factor;
   if (is_product(kernel) && software.precision != Precision::fp32 && device.runs(Precision::fp32))
-    time_s = std::min(
-        time_s, kernel_time_s(work, images, Precision::fp32, software.layout, device, factor));
-  if (is_fused(work, software.execution)) time_s *= software.costs.fused;
+    time_s = std::min(time_s, kernel_time_s(work, images, Precision::fp32, software.layout, device, factor));
+  if (is_fused(work, software)) time_s *= software.costs.fused;
   return launch_s + time_s;
 }
 
 double issue_time_s(const Work& work, double images, const Software& software, const DeviceType& device) {
-  if (device.issue_factor <= 0 || is_part_of_another(work) || is_fused(work, software.execution)) return 0;
+  if (device.issue_factor <= 0 || is_part_of_another(work) || is_fused(work, software)) return 0;
   const Amount amount = amount_of(work, images);
   if (amount.flops <= 0 && amount.bytes <= 0) return 0;
   const SoftwareCosts& costs = software.costs;

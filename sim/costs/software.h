@@ -20,8 +20,8 @@ struct SoftwareCosts {
   double wait_update_s = 0;
   double convolution = 1, normalization = 1, elementwise = 1;  ///< factors on the time of these kernels
   double depthwise = 1;  ///< the same of depthwise convolutions, whose kernels are the framework's own
-  /// Share of the bytes of elementwise kernels that is left where chains of them are one kernel; these
-  /// kernels have no launch of their own then.
+  /// Share of the bytes of kernels that is left where they are one with others (Fusion): by a compiler, or,
+  /// without one, with the normalization before them where it is below 1. They have no launch of their own.
   double fused = 1;
   /// On a CPU: one thread copies each image's inputs into a matrix before a convolution's product (im2col)
   /// and runs what is no product, and takes so many times as long as a core's share of the memory's bandwidth

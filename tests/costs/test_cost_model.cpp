@@ -8,6 +8,7 @@
 #include "models/model.h"
 #include "models/training_graph.h"
 #include "sim/base/yaml_node.h"
+#include "sim/calibration/typical_issue.h"
 #include "sim/costs/cost_model.h"
 #include "tests/costs/works.h"
 #include "tests/support/approx.h"
@@ -186,6 +187,55 @@ TEST_CASE("TensorFlow turns graphs in values of four bytes into channels first, 
           CHECK(Software(options).costs.convolution ==
                 software_costs(options.framework, execution, expected).convolution);
         }
+}
+
+TEST_CASE("what is fused has no launch and no issue, by compilers and with normalizations") {
+  std::mt19937 random(29);
+  DeviceType device = ideal();
+  device.issue_factor = 1;
+  device.launch_overhead_s = 3e-6;
+  Software eager, compiled, normalizing;
+  for (Software* software : {&eager, &compiled, &normalizing}) {
+    software->costs.issue_forward_s = software->costs.issue_backward_s = 20e-6;
+    software->costs.fused = software == &eager ? 1 : 0.25;
+  }
+  compiled.execution = ExecutionMode::compiled;
+  normalizing.execution = ExecutionMode::graph;
+  for (int i = 0; i < 200; ++i) {
+    CAPTURE(i);
+    Work w = random_work(random);
+    if (w.phase == Phase::update || (w.kind == KernelKind::normalization && w.phase != Phase::forward))
+      continue;
+    const double alone_s = operation_time_s(w, 4, eager, device);
+    for (const Fusion fusion : {Fusion::none, Fusion::chain, Fusion::normalization}) {
+      w.fusion = fusion;
+      CHECK(operation_time_s(w, 4, eager, device) == alone_s);
+      const double part_s = 0.25 * (alone_s - device.launch_overhead_s);
+      const bool by_compiler = fusion != Fusion::none, by_kernel = fusion == Fusion::normalization;
+      CHECK(operation_time_s(w, 4, compiled, device) == approx(by_compiler ? part_s : alone_s));
+      CHECK(operation_time_s(w, 4, normalizing, device) == approx(by_kernel ? part_s : alone_s));
+      CHECK((issue_time_s(w, 4, compiled, device) == 0) == by_compiler);
+      CHECK((issue_time_s(w, 4, normalizing, device) == 0) == by_kernel);
+      CHECK(issue_time_s(w, 4, eager, device) > 0);
+    }
+  }
+}
+
+TEST_CASE(
+    "of a residual block's sums and activations, fused kernels read one branch and write its gradient") {
+  const TrainingGraph graph =
+      build_training_graph(read_model(parse_yaml("name: resnet50", "network.yaml")), {});
+  double alone = 0, left = 0;
+  for (const Operation& operation : graph.operations) {
+    const Work& work = operation.work;
+    const Layer& layer = graph.model.layers[operation.layer];
+    CHECK((work.fusion == Fusion::none || work.kind == KernelKind::elementwise));
+    if (work.fusion != Fusion::normalization) continue;
+    alone += work.bytes_per_image;
+    if (std::holds_alternative<Add>(layer.kind))
+      left += 2 * 4.0 * static_cast<double>(elements(layer.output));
+  }
+  CHECK(left / alone == approx(calibration::typical_left_of_fused).epsilon(0.12));
 }
 
 TEST_CASE("a framework's depthwise kernels have a factor of their own") {
