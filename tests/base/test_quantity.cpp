@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <random>
@@ -215,11 +216,14 @@ TEST_CASE("quantity: a unit in other capitals is read as the unit itself, or as 
 
 TEST_CASE("unit spellings are the units that are understood, and no others of the same letters") {
   const std::string letters = "kMGTPiBbps/WHzmunFLOPSUDhdin% ";
+  std::array<std::vector<std::string>, 8> spellings_of;
+  for (std::size_t d = 0; d < spellings_of.size(); ++d)
+    spellings_of[d] = unit_spellings(static_cast<Dimension>(d));
   std::size_t understood = 0;
   for (unsigned seed = 1; seed <= 4000; ++seed) {
     std::mt19937 engine(seed);
-    const auto dimension = static_cast<Dimension>(engine() % 8);
-    const std::vector<std::string> spellings = unit_spellings(dimension);
+    const auto dimension = static_cast<Dimension>(engine() % spellings_of.size());
+    const std::vector<std::string>& spellings = spellings_of[static_cast<std::size_t>(dimension)];
     std::string unit = spellings[engine() % spellings.size()];
     if (engine() % 2 && !unit.empty()) unit[engine() % unit.size()] = letters[engine() % letters.size()];
     if (unit.starts_with(' ') || unit.ends_with(' ')) continue;

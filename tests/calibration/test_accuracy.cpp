@@ -154,7 +154,7 @@ TEST_CASE("what a device has figures of is known by kind of network, also under 
 }
 
 TEST_CASE(
-    "sources that were left out of the fit: 75 to 88 % of the figures lie inside their 80 % intervals, half "
+    "sources that were left out of the fit: 75 to 88 % of the figures lie inside their 80 % intervals, 55 % "
     "of those of the worst tenth of sources") {
   const CsvTable table(data_path("results/published") + "/left_out.csv", {}, {"source", "low", "high"});
   std::multiset<std::string> measured, predicted;
@@ -197,7 +197,7 @@ TEST_CASE(
   Count of_worst;
   for (std::size_t s = 0; 10 * s < worst.size(); ++s)
     of_worst.inside += worst[s].inside, of_worst.all += worst[s].all;
-  CHECK(of_worst.share() >= 0.5);
+  CHECK(of_worst.share() >= 0.55);
   CHECK(median(widths) < 1.7);  // and sharp: with the spreads of the fit's own rows, 1.31
 }
 

@@ -61,7 +61,8 @@ std::set<std::string> options_of_help(const Workplace& place, const std::string&
 
 }  // namespace
 
-TEST_CASE("help: every example runs as it is written, and so it does where nobody reads what it prints") {
+TEST_CASE(
+    "help: every example runs as it is written, and each command's first where nobody reads what it prints") {
   const Workplace place;
   put_files(place);
   std::size_t count = 0;
@@ -78,12 +79,13 @@ TEST_CASE("help: every example runs as it is written, and so it does where nobod
       const Finished run = place.shell("convoy() { \"$CONVOY\" \"$@\"; }\n" + example.command);
       CAPTURE(run.err);
       CHECK(run.exit_code == 0);
+      ++count;
+      if (&example != &command.examples.front()) continue;
       // The reader of file 7 is gone before the program begins.
       const std::string alone = "\"$CONVOY\" " + example.command.substr(7, example.command.find(" > ") - 7);
       const Finished unread = place.shell("exec 7> >(:); wait $!\n" + alone + " >&7");
       CHECK(unread.exit_code == 0);
       CHECK(unread.err == run.err);
-      ++count;
     }
   }
   CHECK(count >= 20);

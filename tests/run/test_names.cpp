@@ -191,7 +191,7 @@ std::string told_or_wrong(const std::string& experiment) {
 TEST_CASE("names of hosts, devices, servers, layers, cables and switches decide nothing but names [law]") {
   int answered = 0, all = 0;
   for (const StrategyRow& row : strategy_rows())
-    for (unsigned seed = 1; seed <= 12; ++seed) {
+    for (unsigned seed = 1; seed <= 6; ++seed) {
       Dice dice(1000 * seed + static_cast<unsigned>(&row - strategy_rows().data()));
       Names names(dice);
       const std::string cluster = marked_cluster(dice, names);
