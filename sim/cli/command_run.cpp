@@ -195,17 +195,20 @@ FinishedRun run_points(const Experiment& experiment, const RunArguments& argumen
   if (experiment.jobs())
     read_job_study(*experiment.jobs());  // what is wrong with it comes before what takes time
   if (!arguments.tasks.empty()) check_tasks(experiment, arguments);
+  // What is wrong with the experiment is told before anything is written.
+  Preparer preparer(experiment);
+  StoreSubject subject = make_subject(
+      preparer, arguments.file, arguments.settings,
+      path.empty()
+          ? std::nullopt
+          : std::optional((arguments.full ? "full " : "") + std::string(arguments.explain ? "explain " : "") +
+                          arguments.network_model));
   std::optional<ResultsPlace> place;
   if (path.empty())
     place.emplace();
   else
     place.emplace(path, arguments.fresh);
-  Preparer preparer(experiment);
-  place->begin(make_subject(preparer, arguments.file, arguments.settings,
-                            path.empty() ? std::nullopt
-                                         : std::optional((arguments.full ? "full " : "") +
-                                                         std::string(arguments.explain ? "explain " : "") +
-                                                         arguments.network_model)));
+  place->begin(std::move(subject));
   FinishedRun run;
   run.whole = run_sweep(preparer, options, place->store());
   run.origin = place->store().subject().origin;

@@ -21,7 +21,7 @@ namespace {
 using Call = CollectiveCall;
 constexpr std::size_t any_number = std::numeric_limits<std::size_t>::max();
 /// To estimate a double binary tree, some 8 N messages in 50 rounds have to be added up.
-constexpr std::size_t tree_auto_ranks = 256;
+constexpr std::size_t tree_auto_ranks = 1024;
 
 std::string nothing(const Call&) { return {}; }
 

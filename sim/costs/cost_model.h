@@ -64,12 +64,12 @@ class CostModel {
   void anchor(const TrainingGraph& graph, double images, double images_per_s, const DeviceType& device);
   /// Whether the times of any device are scaled to a measurement of a whole step.
   bool is_anchored() const { return !scale_.empty(); }
+  /// How many times as long as without an anchor what is done on the device takes.
+  double scale(const DeviceType& device) const;
   Precision precision() const { return software_.precision; }
   const Software& software() const { return software_; }
 
  private:
-  double scale(const DeviceType& device) const;
-
   Software software_;
   std::map<std::string, double> scale_;  ///< by device name
   struct Factors {

@@ -25,9 +25,11 @@ std::string text_of(const InputSpec& spec, const InputRate& rate, const std::str
     case InputRate::Limit::cores:
       break;
   }
+  // The catalogue's rates are compared with each other: one of the experiment's own is of other cores.
+  const double own_rate = load_input_library(spec.library.name, spec.pos).core_images_per_s;
   std::string faster;
   for (const std::string& name : input_library_names())
-    if (load_input_library(name, spec.pos).core_images_per_s > spec.library.core_images_per_s)
+    if (load_input_library(name, spec.pos).core_images_per_s > own_rate)
       faster += (faster.empty() ? " or " : ", ") + name;
   return fmt::format("{} with {} on {:g} cores: more vCPUs{} would help", makes, spec.library.name,
                      rate.cores, faster);

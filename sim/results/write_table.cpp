@@ -85,7 +85,11 @@ std::vector<Column> all_columns(const std::vector<RunResult>& runs) {
     const std::string images_per_s = number_text(r.throughput_images_per_s);
     if (!r.interval || r.throughput_images_per_s <= 0) return images_per_s;
     const IntervalResult::Range& range = r.interval->throughput_images_per_s;
-    return fmt::format("{} ± {:.0f} %", images_per_s, 50 * (range[1] - range[0]) / r.throughput_images_per_s);
+    const double less = 100 * (1 - range[0] / r.throughput_images_per_s);
+    const double more = 100 * (range[1] / r.throughput_images_per_s - 1);
+    constexpr double alike = 5;  // percent
+    return std::abs(more - less) < alike ? fmt::format("{} ± {:.0f} %", images_per_s, (less + more) / 2)
+                                         : fmt::format("{} -{:.0f} +{:.0f} %", images_per_s, less, more);
   }));
   if (const std::vector<double> efficiency = scaling_efficiency(runs); !efficiency.empty()) {
     std::size_t i = 0;

@@ -10,6 +10,7 @@
 #include "sim/base/data_path.h"
 #include "sim/base/names.h"
 #include "sim/base/yaml_map.h"
+#include "sim/collectives/table.h"
 #include "sim/costs/residuals.h"
 #include "sim/costs/software_evidence.h"
 #include "sim/plan/images_met.h"
@@ -194,6 +195,30 @@ double step_on_s(const PreparedRun& run, const WhatIf& change) {
   return replay(plan, machine, run.cost, {true, run.network_model}).step_time_s;
 }
 
+/// Where `algorithm: auto` chose and did not weigh all that it weighs among fewer devices.
+std::string text_of_unweighed_algorithms(const PreparedRun& run) {
+  if (run.algorithms.empty()) return {};
+  std::size_t ranks = 0;
+  for (const Pattern& pattern : run.plan.patterns)
+    for (const std::vector<EndpointId>& group : pattern.groups) ranks = std::max(ranks, group.size());
+  for (const CollectiveAlgorithm& row : collective_table())
+    if (row.auto_ranks > 0 && ranks > row.auto_ranks)
+      return fmt::format(
+          "algorithm: auto leaves {} out among more than {} devices: algorithm: nccl or {} may be faster",
+          row.name, row.auto_ranks, row.name);
+  return {};
+}
+
+/// Where the device is measured, and an anchor says a multiple of what is known of it.
+std::string text_of_anchor(const PreparedRun& run, const DeviceType& type) {
+  constexpr double plausible = 5;
+  const double scale = run.cost.scale(type);
+  if (!device_is_seen(type) || (scale < plausible && scale > 1 / plausible)) return {};
+  return fmt::format(
+      "training.anchor is {} times what is predicted for {}: is it of one device, in images a second?",
+      number_text(1 / scale), type.name);
+}
+
 double step_as_is_s(const PreparedRun& run) {
   return replay(run.plan, run.machine, run.cost, {true, run.network_model}).step_time_s;
 }
@@ -264,9 +289,16 @@ StepRange step_range_s(const PreparedRun& run, const Doubt& doubt) {
 std::vector<std::string> warnings_of(const PreparedRun& run) {
   std::vector<std::string> warnings;
   if (!run.assumed_network.empty())
-    warnings.push_back(run.assumed_network +
-                       (run.on_ideal_network ? "; the interval includes an ideal network" : ""));
-  if (run.cost.is_anchored()) return warnings;
+    warnings.push_back(run.assumed_network + (run.on_ideal_network
+                                                  ? "; the interval reaches to a protocol that costs nothing"
+                                                  : ""));
+  if (std::string text = text_of_unweighed_algorithms(run); !text.empty())
+    warnings.push_back(std::move(text));
+  if (run.cost.is_anchored()) {
+    for (const DeviceType& type : run.machine.device_types)
+      if (std::string text = text_of_anchor(run, type); !text.empty()) warnings.push_back(std::move(text));
+    return warnings;
+  }
   for (const DeviceType& type : run.machine.device_types) {
     const bool unseen = unseen_spread(run, type) > 0;
     if (unseen && !type.cpu)

@@ -313,4 +313,12 @@ TEST_CASE("folder: nothing is left of a run that was refused") {
   place.file("e.yaml", replaced(small_experiment(), "kind: data_parallel", "kind: nonsense"));
   CHECK(place.convoy({"run", "e.yaml"}).exit_code == 2);
   CHECK(place.files() == std::vector<std::string>{"e.yaml"});
+  // Nor in a folder that was there: a plan's, say.
+  place.file("kept/plan.json", "{}\n");
+  const std::vector<std::string> before = place.files();
+  for (const char* const fresh : {"", " --fresh"}) {
+    CAPTURE(fresh);
+    CHECK(place.shell("\"$CONVOY\" run e.yaml --out kept" + std::string(fresh)).exit_code == 2);
+    CHECK(place.files() == before);
+  }
 }

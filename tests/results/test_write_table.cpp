@@ -78,6 +78,17 @@ TEST_CASE("table: a bottleneck is named by what is busy, or by its kind where th
   CHECK(bottleneck_text({"memory", "n1", 2.048, ""}) == "n1 205 %");
 }
 
+TEST_CASE("table: an interval whose sides are unlike shows both, and never reaches below zero") {
+  const auto shown = [](double low, double high) {
+    RunResult run = run_of("1", 2, 10);
+    run.interval = IntervalResult{0.8, {0.9, 1.1}, {low, high}, {1, 2}, {0, 1}};
+    return table({"demo", {run}, {}});
+  };
+  CHECK(shown(8.5, 11.7).find("10.0 ± 16 %") != std::string::npos);
+  CHECK(shown(8.5, 13).find("10.0 -15 +30 %") != std::string::npos);
+  CHECK(shown(1, 40).find("10.0 -90 +300 %") != std::string::npos);
+}
+
 TEST_CASE("table: letters that take several bytes do not push columns apart") {
   RunResult one = run_of("1", 2, 10), two = run_of("2", 2, 10);
   one.strategy =

@@ -172,3 +172,32 @@ TEST_CASE("servers of the catalogue whose protocol it assumes say so where there
     CHECK_FALSE(told.software.transport_assumed);
   }
 }
+
+TEST_CASE("warnings: what auto leaves out among many devices, and an anchor that cannot be one device's") {
+  const auto warned = [](const RunResult& result, const std::string& of) {
+    return std::any_of(result.warnings.begin(), result.warnings.end(),
+                       [&](const std::string& text) { return text.starts_with(of); });
+  };
+  const std::string model =
+      "{name: net, input: [3, 8, 8], layers: [{name: flat, kind: flatten}, {name: fc, kind: linear, "
+      "out_features: 10}]}";
+  for (const int nodes : {1024, 1025})
+    for (const std::string algorithm : {"auto", "ring"}) {
+      CAPTURE(nodes);
+      CAPTURE(algorithm);
+      const RunResult result =
+          result_of(model, Hosts{nodes, 1, 100, "exact", exact_device}.over(", protocol: ideal"),
+                    "{kind: data_parallel, sync: all_reduce, algorithm: " + algorithm + "}");
+      CHECK(warned(result, "algorithm: auto leaves double_binary_tree out") ==
+            (nodes > 1024 && algorithm == "auto"));
+    }
+  const std::string cluster = Hosts{2, 1, 100, "v100-sxm2-16gb", ""}.over(", protocol: rdma");
+  const double known = result_of(model, cluster, "{kind: single}").throughput_images_per_s;
+  for (const double times : {0.1, 0.5, 2.0, 10.0}) {
+    CAPTURE(times);
+    const RunResult result = result_of(
+        model, cluster, "{kind: single}",
+        fmt::format("{{batch_per_device: 4, anchor: {{images_per_s: {}, batch: 4}}}}", times * known));
+    CHECK(warned(result, "training.anchor is ") == (times < 0.2 || times > 5));
+  }
+}
