@@ -67,10 +67,10 @@ YamlNode with_typical_efficiency(const YamlNode& node, const DeviceType& stated)
   if (!node.find("evidence"))
     result.entries.emplace_back("evidence",
                                 parse_yaml(fmt::format("{{rows: 0, spread: {}}}", spread), "evidence"));
-  YamlNode source = scalar(
-      fmt::format("{} +-{:.0f}%: those of {}, the nearest {}of the catalogue", to_string(Grade::unstated),
-                  100 * spread, nearest, stated.cpu ? "CPU " : "GPU "),
-      node.pos);
+  YamlNode source =
+      scalar(fmt::format("{} +-{:.0f}%: those of {}, the nearest {}of the catalogue",
+                         to_string(Grade::unstated), 100 * spread, nearest, stated.cpu ? "CPU " : "GPU "),
+             node.pos);
   const auto sources = std::find_if(result.entries.begin(), result.entries.end(),
                                     [](const auto& entry) { return entry.first == "sources"; });
   if (sources == result.entries.end()) {

@@ -89,8 +89,9 @@ std::size_t UnpackedInput::unpack() {
   const std::size_t size = out_.size() - i.z.avail_out;
   i.unpacked += size;
   if (i.unpacked > always_bytes && i.unpacked / largest_growth > i.packed)
-    fail(fmt::format("unpacks to more than {} times its size (allowed beyond {} MiB): no text of measurements does",
-                     largest_growth, always_bytes >> 20U));
+    fail(fmt::format(
+        "unpacks to more than {} times its size (allowed beyond {} MiB): no text of measurements does",
+        largest_growth, always_bytes >> 20U));
   return size;
 }
 

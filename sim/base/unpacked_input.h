@@ -19,8 +19,8 @@ namespace convoy::inline base {
 /// exceptions on; formatted input of std::istream would turn them into a state.
 class UnpackedInput : public std::streambuf {
  public:
-  static constexpr std::size_t largest_growth = 200;           ///< unpacked bytes for a packed one
-  static constexpr std::size_t always_bytes = 64ULL << 20U;    ///< that may be unpacked however few there were
+  static constexpr std::size_t largest_growth = 200;         ///< unpacked bytes for a packed one
+  static constexpr std::size_t always_bytes = 64ULL << 20U;  ///< that may be unpacked however few there were
 
   /// @throws InputError if the file cannot be read.
   explicit UnpackedInput(const std::string& file);

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <istream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <tuple>
-#include <istream>
 
 #include "sim/base/median.h"
 #include "sim/base/unpacked_input.h"
@@ -103,9 +103,10 @@ class KinetoReader {
 
   KinetoTrace finish(const std::string& device) {
     if (kernels_.empty() && without_category_ && operations_.empty())
-      throw InputError({file_, 0, 0},
-                       "has operations without category and shapes, as a PyTorch without Kineto exports them: write "
-                       "it with convoy.save_trace(profiler, file) in Python");
+      throw InputError(
+          {file_, 0, 0},
+          "has operations without category and shapes, as a PyTorch without Kineto exports them: write "
+          "it with convoy.save_trace(profiler, file) in Python");
     if (operations_.empty()) throw InputError({file_, 0, 0}, "holds no operation (category cpu_op)");
     if (!kernels_.empty() && by_id_.empty())
       throw InputError({file_, 0, 0}, "holds no operation with its External id (category cpu_op)");
@@ -119,10 +120,11 @@ class KinetoReader {
       read_gpu(trace);
     if (times_.empty())
       throw InputError({file_, 0, 0},
-                       trace.on_cpu ? "no operation is a convolution, linear layer, batch normalization or ReLU whose "
-                                      "shapes are known; on a GPU, profile with ProfilerActivity.CUDA"
-                                    : "no GPU kernel belongs to a convolution, linear layer, batch normalization "
-                                      "or ReLU whose shapes are known");
+                       trace.on_cpu
+                           ? "no operation is a convolution, linear layer, batch normalization or ReLU whose "
+                             "shapes are known; on a GPU, profile with ProfilerActivity.CUDA"
+                           : "no GPU kernel belongs to a convolution, linear layer, batch normalization "
+                             "or ReLU whose shapes are known");
     for (auto& [key, list] : times_) {
       Measurement m;
       m.device = device;
@@ -294,7 +296,8 @@ class KinetoReader {
     using Sizes = std::vector<std::int64_t>;
     std::map<std::pair<Sizes, Sizes>, Sizes> outputs;  // by input and weight, none of pooling
     const auto input_at = [](const KinetoOperation& op, std::size_t first) {
-      return std::pair(op.shapes[first], op.name.starts_with("aten::max_pool") ? Sizes() : op.shapes[first + 1]);
+      return std::pair(op.shapes[first],
+                       op.name.starts_with("aten::max_pool") ? Sizes() : op.shapes[first + 1]);
     };
     for (const TimedOperation& op : operations_)
       if ((op.what.name == "aten::convolution_backward" ||
@@ -326,7 +329,7 @@ class KinetoReader {
   bool shapes_ = false;
   bool without_category_ = false;
   std::vector<TimedOperation> operations_;
-  std::map<std::int64_t, std::size_t> by_id_;  // of operations_, by External id
+  std::map<std::int64_t, std::size_t> by_id_;           // of operations_, by External id
   std::map<std::int64_t, std::int64_t> launched_by_;    // External id of an operation, by correlation
   std::vector<GpuKernel> kernels_;
 
@@ -345,7 +348,8 @@ KinetoTrace read_kineto_trace(const std::string& file, const std::string& device
   const auto each = [&](int depth, Json::parse_event_t event, Json& parsed) {
     constexpr int deepest = 100;  // the parser keeps what is open: a file of brackets would fill the memory
     if (depth >= deepest)
-      throw InputError(position(file, input.consumed()), fmt::format("lists and objects are nested more than {} deep", deepest));
+      throw InputError(position(file, input.consumed()),
+                       fmt::format("lists and objects are nested more than {} deep", deepest));
     const bool is_event =
         event == Json::parse_event_t::object_end && depth >= 1 && depth <= 2 && parsed.contains("ph");
     if (!is_event) return true;

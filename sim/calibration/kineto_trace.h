@@ -14,10 +14,10 @@ struct KinetoTrace {
   /// One a distinct kernel, as in a profile: the median over its runs of the time that its GPU kernels take
   /// together, or its operation on a CPU, without launches (Measurement::without_launch).
   std::vector<Measurement> measurements;
-  bool on_cpu = false;   ///< no GPU computes
-  double launch_s = 0;   ///< median pause between two GPU kernels of a stream, or operations of the graph on a
-                         ///< CPU's thread; 0 where there is none
-  double kernel_s = 0;   ///< all GPU kernels, or operations of the CPU, together
+  bool on_cpu = false;  ///< no GPU computes
+  double launch_s = 0;  ///< median pause between two GPU kernels of a stream, or operations of the graph on a
+                        ///< CPU's thread; 0 where there is none
+  double kernel_s = 0;  ///< all GPU kernels, or operations of the CPU, together
   double matched_s = 0;  ///< of them, those in `measurements`
   std::vector<std::pair<std::string, double>> others;  ///< operations passed over, by their kernels' time
 };

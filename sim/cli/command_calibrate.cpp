@@ -52,8 +52,8 @@ void print_rows(const CalibrationReport& report) {
          row.model, row.batch, row.published, row.predicted, 100 * row.error);
   }
   for (const auto& [name, errors] : kernels)
-    tell("{:<19} {:>5} kernels, median error {:.1f} %; one of each {:>9.3f} ms measured, {:>9.3f} fitted\n", name,
-         errors.each.size(), 100 * median(errors.each), 1e3 * errors.measured_s, 1e3 * errors.fitted_s);
+    tell("{:<19} {:>5} kernels, median error {:.1f} %; one of each {:>9.3f} ms measured, {:>9.3f} fitted\n",
+         name, errors.each.size(), 100 * median(errors.each), 1e3 * errors.measured_s, 1e3 * errors.fitted_s);
   tell("mean error of the fit {:.1f} %, worst {:.1f} %\n", 100 * report.mean_error, 100 * report.worst_error);
 }
 
@@ -219,10 +219,11 @@ CalibrationReport calibrated_device(
     if (is_json(file)) {
       KinetoTrace trace = read_kineto_trace(file, arguments.device);
       if (trace.on_cpu && !device.cpu)
-        throw InputError({file, 0, 0},
-                         fmt::format("holds no GPU kernel, and {} is a GPU: profile with ProfilerActivity.CUDA, or "
-                                     "name a device of `kind: cpu`",
-                                     device.name));
+        throw InputError(
+            {file, 0, 0},
+            fmt::format("holds no GPU kernel, and {} is a GPU: profile with ProfilerActivity.CUDA, or "
+                        "name a device of `kind: cpu`",
+                        device.name));
       if (!trace.on_cpu && device.cpu)
         throw InputError({file, 0, 0}, fmt::format("holds kernels of a GPU, and {} is a CPU", device.name));
       told(trace, file);

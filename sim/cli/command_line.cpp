@@ -277,10 +277,11 @@ void CommandLine::add_show() {
 void CommandLine::add_calibrate() {
   CLI::App* sub =
       app.add_subcommand("calibrate", "fit a device's efficiencies, or a link, to measured times");
-  takes_file(sub->add_option(
-                 "PROFILE", calibrate.profiles,
-                 "measured speeds (CSV, docs/cost_model.md), a trace of torch.profiler (JSON, also packed with "
-                 "gzip), or a log of nccl-tests' all_reduce_perf"))
+  takes_file(
+      sub->add_option(
+          "PROFILE", calibrate.profiles,
+          "measured speeds (CSV, docs/cost_model.md), a trace of torch.profiler (JSON, also packed with "
+          "gzip), or a log of nccl-tests' all_reduce_perf"))
       ->required();
   CLI::Option* device =
       sub->add_option("--device", calibrate.device, "of the catalogue; none for a log of nccl-tests");

@@ -137,9 +137,7 @@ Source source_of_kernels(const PreparedRun& run, double spread) {
   if (typical)
     text += fmt::format("; none of {}, {}", to_string(options.framework), to_string(options.execution));
   const bool known = device_is_seen(type) && !unseen && !typical && !other_networks;
-  const Grade grade = known                        ? Grade::fitted
-                      : states_no_efficiency(type) ? Grade::unstated
-                                                   : Grade::assumed;
+  const Grade grade = known ? Grade::fitted : states_no_efficiency(type) ? Grade::unstated : Grade::assumed;
   return {grade, spread, std::move(text)};
 }
 

@@ -42,7 +42,8 @@ std::string span(const std::string& name, double start, double duration, const s
                  const std::string& values = "", int thread = 1, const std::string& category = "cpu_op") {
   static int id = 0;
   return fmt::format(
-      "{{\"ph\": \"X\", \"cat\": \"{}\", \"name\": \"{}\", \"pid\": 7, \"tid\": {}, \"ts\": {}, \"dur\": {},\n"
+      "{{\"ph\": \"X\", \"cat\": \"{}\", \"name\": \"{}\", \"pid\": 7, \"tid\": {}, \"ts\": {}, \"dur\": "
+      "{},\n"
       "  \"args\": {{\"External id\": {}, \"Input Dims\": {}{}}}}}",
       category, name, thread, start, duration, ++id, dims,
       values.empty() ? "" : ", \"Concrete Inputs\": " + values);
@@ -124,7 +125,8 @@ TEST_CASE("without a GPU the operations' own times count, of each that no other 
        span("aten::add_", 1010, 4, "[[], [], []]"),  // counts batches: 2 us before and after it, 4 in it
        span("aten::batch_norm", 1016, 84, "[[8, 128, 4, 4], [128]]"),
        span("aten::native_batch_norm", 1020, 70, "[[8, 128, 4, 4], [128]]"),
-       span("aten::relu_", 1116, 20, "[[8, 128, 4, 4]]"), span("aten::clamp_min_", 1120, 10, "[[8, 128, 4, 4], []]"),
+       span("aten::relu_", 1116, 20, "[[8, 128, 4, 4]]"),
+       span("aten::clamp_min_", 1120, 10, "[[8, 128, 4, 4], []]"),
        span("aten::add_", 1152, 30, "[[8, 128, 4, 4], [8, 128, 4, 4], []]"),
        span("aten::max_pool2d", 1198, 60, "[[8, 128, 4, 4], [], []]"),
        span("aten::max_pool2d_with_indices", 1199, 58, "[[8, 128, 4, 4], [], []]"),
@@ -134,9 +136,11 @@ TEST_CASE("without a GPU the operations' own times count, of each that no other 
        span("aten::relu_", 300, 11, "[[4, 3, 2, 2]]", "", 2),
        span("autograd::engine::evaluate_function: MaxPool2DWithIndicesBackward0", 1330, 90),
        span("MaxPool2DWithIndicesBackward0", 1332, 86),
-       span("aten::max_pool2d_with_indices_backward", 1340, 70, "[[8, 128, 2, 2], [8, 128, 4, 4], [], [], []]"),
+       span("aten::max_pool2d_with_indices_backward", 1340, 70,
+            "[[8, 128, 2, 2], [8, 128, 4, 4], [], [], []]"),
        span("autograd::engine::evaluate_function: ConvolutionBackward0", 1420, 2010),
-       span("aten::convolution_backward", 1426, 2000, "[[8, 128, 4, 4], [8, 64, 8, 8], [128, 64, 3, 3], [], []]"),
+       span("aten::convolution_backward", 1426, 2000,
+            "[[8, 128, 4, 4], [8, 64, 8, 8], [128, 64, 3, 3], [], []]"),
        span("aten::empty", 1500, 20),
        span("Optimizer.step#SGD.step", 3442, 300, "[]", "", 1, "user_annotation"),
        span("aten::mul_", 3450, 80, "[[128, 64, 3, 3], []]"),
@@ -170,7 +174,7 @@ TEST_CASE("without a GPU the operations' own times count, of each that no other 
   CHECK(t.launch_s == approx(16e-6));  // 12, then 16 four times, 16 to the gradient, 16, 16
 }
 
-TEST_CASE("on a CPU every outermost operation is counted once, whatever is in it and in whatever order they come") {
+TEST_CASE("on a CPU every outermost operation is counted once, in whatever order events come") {
   std::mt19937 random(5);
   for (int round = 0; round < 50; ++round) {
     CAPTURE(round);
@@ -278,9 +282,8 @@ TEST_CASE("a real trace of a CPU predicts steps of another size, batch and netwo
   CHECK(t.on_cpu);
   CHECK(t.matched_s > 0.98 * t.kernel_s);
   const auto distinct = [&](const std::string& kind, MeasuredStep step) {
-    return std::count_if(t.measurements.begin(), t.measurements.end(), [&](const Measurement& m) {
-      return m.kernel.starts_with(kind) && m.step == step;
-    });
+    return std::count_if(t.measurements.begin(), t.measurements.end(),
+                         [&](const Measurement& m) { return m.kernel.starts_with(kind) && m.step == step; });
   };
   CHECK(distinct("convolution", MeasuredStep::forward) == 11);
   CHECK(distinct("convolution", MeasuredStep::backward) == 10);
@@ -291,7 +294,8 @@ TEST_CASE("a real trace of a CPU predicts steps of another size, batch and netwo
 
   // A core with two AVX2 multiply-adds a cycle at 2.45 GHz, and about what one core reads of the memory.
   const YamlNode lab = parse_yaml(
-      "{base: epyc-7763, peak: {fp32: 78.4GFLOPS}, memory_bandwidth: 20GB/s, sms: 1, l2: 32MiB, memory: 4GiB}",
+      "{base: epyc-7763, peak: {fp32: 78.4GFLOPS}, memory_bandwidth: 20GB/s, sms: 1, l2: 32MiB, memory: "
+      "4GiB}",
       "lab");
   const DeviceType device =
       read_device(derive_entry(CatalogueKind::device, "lab-cpu", lab, {}).node, "lab-cpu");
@@ -316,10 +320,11 @@ TEST_CASE("wrong, cut and hostile traces are refused with their place") {
   CHECK(error_of("") == ":1:1: the file ends too early: it is no whole JSON document");
   CHECK(error_of("{\"a\": 1}") == ": is no Chrome trace: it has no list \"traceEvents\"");
   CHECK(error_of("{\"traceEvents\": []}") == ": holds no operation (category cpu_op)");
-  CHECK(error_of("[{\"name\": \"aten::relu_\", \"ph\": \"X\", \"ts\": 2, \"dur\": 4, \"tid\": 1, "
-                 "\"pid\": \"CPU functions\", \"args\": {}}]") ==
-        ": has operations without category and shapes, as a PyTorch without Kineto exports them: write it with "
-        "convoy.save_trace(profiler, file) in Python");
+  CHECK(
+      error_of("[{\"name\": \"aten::relu_\", \"ph\": \"X\", \"ts\": 2, \"dur\": 4, \"tid\": 1, "
+               "\"pid\": \"CPU functions\", \"args\": {}}]") ==
+      ": has operations without category and shapes, as a PyTorch without Kineto exports them: write it with "
+      "convoy.save_trace(profiler, file) in Python");
   CHECK(error_of(std::string(200, '[')) == ":1:101: lists and objects are nested more than 100 deep");
   CHECK(error_of("{\"traceEvents\": [\n  {\"ph\": \"X\" \"cat\": 1}]}") == ":2:18: not JSON");
   CHECK(error_of("{\"traceEvents\": [\n  {\"ph\": \"X\", \"ts\": 1e400}]}").find(": a number is too large") !=
@@ -374,9 +379,9 @@ TEST_CASE("a packed trace is read as it is unpacked, and refused at the same pla
 TEST_CASE("a trace cut or turned at any byte is read or refused, never anything else") {
   const std::string whole =
       trace({op(1, "aten::cudnn_convolution", convolution_dims, convolution_values), gpu(1, 10, 400)});
-  const std::string on_cpu =
-      trace({span("aten::convolution", 0, 500, "[[8, 64, 8, 8], [64, 64, 3, 3], []]", "[\"\", \"\", \"\", 1, 1]"),
-             span("aten::relu_", 510, 20, "[[8, 64, 8, 8]]")});
+  const std::string on_cpu = trace(
+      {span("aten::convolution", 0, 500, "[[8, 64, 8, 8], [64, 64, 3, 3], []]", "[\"\", \"\", \"\", 1, 1]"),
+       span("aten::relu_", 510, 20, "[[8, 64, 8, 8]]")});
   REQUIRE(error_of(on_cpu) == "no error");
   for (std::size_t at = 0; at < on_cpu.size(); at += 3) {
     error_of(on_cpu.substr(0, at));

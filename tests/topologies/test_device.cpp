@@ -174,7 +174,8 @@ TEST_CASE("weight gradients, strides, Winograd and tensor cores have keys of the
   CHECK(d.efficiency[static_cast<std::size_t>(Precision::fp16)] == expected);
 }
 
-TEST_CASE("a device that states no efficiency has those of the nearest of its kind, unstated and unmeasured") {
+TEST_CASE(
+    "a device that states no efficiency has those of the nearest of its kind, unstated and unmeasured") {
   // Of each device of the catalogue, the nearest is itself, or one with its very peaks and bandwidth.
   for (const std::string& name : data_names("topologies/catalog/devices")) {
     CAPTURE(name);
@@ -225,7 +226,8 @@ TEST_CASE("what a device states of itself stays where it states no efficiency") 
   // What is wrong besides is told, at its place.
   CHECK(error_in("{peak: {fp32: 10}, memory: 16GiB, memory_bandwidth: 500GB/s}") ==
         "lab.yaml:1:15: devices.mine.peak.fp32: '10' lacks its unit; write a rate such as 15.7TFLOPS");
-  CHECK(error_in("{memory: 16GiB, memory_bandwidth: 500GB/s}") == "lab.yaml:1:1: devices.mine: key 'peak' is missing");
+  CHECK(error_in("{memory: 16GiB, memory_bandwidth: 500GB/s}") ==
+        "lab.yaml:1:1: devices.mine: key 'peak' is missing");
 }
 
 TEST_CASE("wrong devices are refused with their place and the remedy") {
