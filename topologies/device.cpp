@@ -10,6 +10,7 @@
 #include "topologies/catalogue_files.h"
 #include "topologies/cluster_keys.h"
 #include "topologies/power_limit.h"
+#include "topologies/typical_efficiency.h"
 
 namespace convoy::inline topologies {
 namespace {
@@ -90,12 +91,11 @@ Keys<DeviceType> computing_keys() {
       optional_quantity_key<D>("memory_bandwidth", "", Dimension::bandwidth, true, "of the data sheet",
                                &D::memory_bandwidth_Bps)
           .required(),
-      custom_key<D>("efficiency", "",
+      custom_key<D>("efficiency", "those of the nearest device of the catalogue",
                     forms::either({forms::number(Efficiency::min_share, Efficiency::max_share),
                                    forms::parts("a mapping")}),
                     "share of peak and bandwidth that kernels reach, 1: the roofline (docs/cost_model.md)",
                     [](YamlMap& map, D& device) { device.efficiency = read_efficiency(map); })
-          .told_required()
           .with_parts(efficiency_keys()),
       optional_quantity_key<D>("launch_overhead", "0us", Dimension::time, false,
                                "of an operation with work, before its kernel runs", &D::launch_overhead_s),
@@ -169,6 +169,11 @@ bool DeviceType::has_tensor_cores() const {
 }
 
 DeviceType read_device(const YamlNode& node, const std::string& name) {
+  if (node.kind == YamlNode::Kind::mapping && !node.find("efficiency")) {
+    YamlNode exact = node;  // whatever else is wrong is told before
+    exact.entries.emplace_back("efficiency", parse_yaml("1", "efficiency"));
+    return read_device(with_typical_efficiency(node, read_device(exact, name)), name);
+  }
   const YamlMap map(node, "devices." + name);
   DeviceType device;
   device.name = name;

@@ -10,6 +10,7 @@ values, byte for byte. What is wrong with an input is an InputError with its pla
 """
 
 import collections.abc
+import gzip
 import json
 import os
 import re
@@ -21,8 +22,8 @@ import weakref
 from . import _convoy
 
 __all__ = ["Calibration", "Check", "Comparison", "ConvoyWarning", "Diagnosis", "InputError", "Plan", "Results", "Run",
-           "TorchModel", "Validation", "calibrate", "check", "compare", "doctor", "from_torch", "plan", "run", "show",
-           "validate"]
+           "TorchModel", "Validation", "calibrate", "check", "compare", "doctor", "from_torch", "plan", "run",
+           "save_trace", "show", "validate"]
 __version__ = _convoy.version
 
 
@@ -362,11 +363,27 @@ def calibrate(profiles, device, experiment=None):
     """Fits a device's efficiencies to measured times, as `convoy calibrate` does.
 
     profiles    a file or several: measured speeds (CSV, docs/cost_model.md) or traces of torch.profiler
+                (.json, or packed: .json.gz)
     device      of the catalogue, or of the cluster of `experiment` (a file)
     """
     files = [profiles] if isinstance(profiles, (str, os.PathLike)) else profiles
     return Calibration(*_call(_convoy.calibrate, [os.fspath(file) for file in files], device,
                               "" if experiment is None else os.fspath(experiment)))
+
+
+def save_trace(profiler, file):
+    """Writes what torch.profiler.profile recorded as a trace that calibrate reads, packed where `file` ends in .gz.
+
+    For a PyTorch without Kineto (Debian's), whose export_chrome_trace leaves out the shapes that record_shapes=True
+    records. Operations of the host alone: on a GPU, export_chrome_trace writes the kernels too.
+    """
+    file = os.fspath(file)
+    events = [{"ph": "X", "cat": "cpu_op", "name": event.name, "pid": 0, "tid": event.thread,
+               "ts": event.time_range.start, "dur": event.time_range.elapsed_us(),
+               "args": {"External id": event.id, "Input Dims": event.input_shapes}} for event in profiler.events()]
+    text = json.dumps({"traceEvents": events}, separators=(",", ":"))
+    with gzip.open(file, "wt") if file.endswith(".gz") else open(file, "w") as stream:
+        stream.write(text)
 
 
 class TorchModel(collections.abc.Mapping):

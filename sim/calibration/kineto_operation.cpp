@@ -83,6 +83,8 @@ std::optional<Measurement> convolution_backward(const KinetoOperation& op) {
     if (comma != std::string::npos &&
         mask.substr(comma + 1, mask.find(',', comma + 1) - comma - 1).find("False") != std::string::npos)
       m->step = MeasuredStep::data_gradient;
+  } else if (constexpr std::int64_t colors = 4; op.shapes[1][1] <= colors) {
+    m->step = MeasuredStep::weight_gradient;  // of an image, whose gradient nobody asks for
   }
   return m;
 }
@@ -110,6 +112,24 @@ std::optional<Measurement> shapes_of(const KinetoOperation& op) {
     const std::size_t stride = later ? 4 : 3;
     auto m = convolution(at(0), at(1), op.output, first_number(op, stride));
     if (m) m->step = MeasuredStep::forward;
+    return m;
+  }
+  // convolution(input, weight, bias, stride, padding, dilation, transposed, ...): whatever computes it on a CPU
+  if (op.name == "aten::convolution") {
+    if (op.values.size() > 6 && op.values[6] == "True") return std::nullopt;
+    auto m = convolution(at(0), at(1), op.output, first_number(op, 3));
+    if (m) m->step = MeasuredStep::forward;
+    return m;
+  }
+  // max_pool2d_with_indices(self, kernel_size, stride, ...), ..._backward(grad_output, self, ...)
+  const bool pooled_back = op.name == "aten::max_pool2d_with_indices_backward";
+  if (pooled_back || op.name == "aten::max_pool2d_with_indices") {
+    const Dims &input = at(pooled_back ? 1 : 0), &output = pooled_back ? at(0) : op.output;
+    if (!positive(input, 4) || !positive(output, 4)) return std::nullopt;
+    Measurement m;
+    m.batch = static_cast<double>(input[0]);
+    m.kernel = fmt::format("max_pool {} {}x{}>{}x{}", input[1], input[2], input[3], output[2], output[3]);
+    m.step = pooled_back ? MeasuredStep::backward : MeasuredStep::forward;
     return m;
   }
   if (op.name == "aten::convolution_backward") return convolution_backward(op);
@@ -147,6 +167,41 @@ std::optional<Measurement> measurement_of(const KinetoOperation& operation) {
   if (!precision) return std::nullopt;
   std::optional<Measurement> m = shapes_of(operation);
   if (m) m->precision = *precision;
+  return m;
+}
+
+std::optional<Measurement> sum_of(const KinetoOperation& op) {
+  const std::optional<Precision> precision = precision_of(op);
+  const bool is_sum = is_one_of(op.name, {"aten::add", "aten::add_"}) && op.shapes.size() >= 2 &&
+                      positive(op.shapes[0], 4) && op.shapes[0] == op.shapes[1];
+  if (!precision || !is_sum) return std::nullopt;
+  const Dims& shape = op.shapes[0];
+  Measurement m;
+  m.batch = static_cast<double>(shape[0]);
+  m.kernel = fmt::format("add {}", shape[1] * shape[2] * shape[3]);
+  m.step = MeasuredStep::forward;
+  m.precision = *precision;
+  return m;
+}
+
+void OptimizerStep::add(const KinetoOperation& op) {
+  if (op.shapes.empty()) return;
+  double values = 1;
+  for (const std::int64_t size : op.shapes[0]) values *= static_cast<double>(size);
+  if (op.name == "aten::add_" && op.shapes.size() > 1 && op.shapes[0] == op.shapes[1]) added_ += values;
+  if (op.name == "aten::mul_") scaled_ += values;
+  if (op.name == "aten::addcdiv_") divided_ += values;
+}
+
+std::optional<Measurement> OptimizerStep::measurement() const {
+  const double parameters = divided_ > 0 ? divided_ : scaled_ > 0 ? scaled_ : added_;
+  constexpr double most = 1e12;
+  if (!(parameters >= 1 && parameters <= most)) return std::nullopt;
+  Measurement m;
+  m.batch = 1;
+  m.kernel = fmt::format("update {:.0f}", parameters);
+  m.step = MeasuredStep::train;
+  m.optimizer = divided_ > 0 ? Optimizer::adam : scaled_ > 0 ? Optimizer::momentum : Optimizer::sgd;
   return m;
 }
 

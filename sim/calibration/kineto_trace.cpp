@@ -5,13 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <istream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
+#include <tuple>
 
-#include "sim/base/input_file.h"
 #include "sim/base/median.h"
+#include "sim/base/unpacked_input.h"
 #include "sim/calibration/kineto_operation.h"
 
 namespace convoy::inline calibration {
@@ -26,11 +27,33 @@ struct GpuKernel {
   std::pair<std::int64_t, std::string> stream;  // process (the GPU) and thread (the stream)
 };
 
+using Thread = std::pair<std::string, std::string>;  // process and thread, as written
+
+/// An operation of the host, with the time that it took there.
+struct TimedOperation {
+  KinetoOperation what;
+  double start_us = 0, duration_us = 0;
+  Thread thread;
+};
+
+/// An operation that none of the framework's is around, with the operations of the graph that it consists of.
+struct OutermostOperation {
+  const TimedOperation* itself = nullptr;
+  std::vector<std::pair<const TimedOperation*, Measurement>> parts;
+  std::optional<OptimizerStep> step;  ///< where it is one
+};
+
+bool is_optimizer_step(std::string_view name) { return name.starts_with("Optimizer.step#"); }
+
+/// The framework's own: what the profiler has beside them marks steps and nodes of the backward pass.
+bool is_operation(std::string_view name) { return name.starts_with("aten::") || is_optimizer_step(name); }
+
 SourcePos position(const std::string& file, std::size_t byte) {
-  std::ifstream stream = open_input(file);
+  UnpackedInput input(file);
   SourcePos pos{file, 1, 1};
-  char c = 0;
-  for (std::size_t i = 1; i < byte && stream.get(c); ++i) {
+  for (std::size_t i = 1; i < byte; ++i) {
+    const int c = input.sbumpc();
+    if (c == std::char_traits<char>::eof()) break;
     if (c == '\n') {
       ++pos.line;
       pos.column = 1;
@@ -59,13 +82,16 @@ class KinetoReader {
     ++number_;
     const auto category = e.find("cat");
     const auto name = e.find("name");
-    if (category == e.end() || !category->is_string() || name == e.end() || !name->is_string()) return;
+    if (name == e.end() || !name->is_string()) return;
+    if (category == e.end() && is_operation(name->get_ref<const std::string&>())) without_category_ = true;
+    if (category == e.end() || !category->is_string()) return;
     const std::string& cat = category->get_ref<const std::string&>();
     const auto args = e.find("args");
     static const Json nothing = Json::object();
     const Json& details = args != e.end() && args->is_object() ? *args : nothing;
-    if (cat == "cpu_op" || cat == "Operator") {
-      if (const auto id = whole(details, {"External id", "external id"})) operation(*id, *name, details);
+    if (cat == "cpu_op" || cat == "Operator" ||
+        (cat == "user_annotation" && is_optimizer_step(name->get_ref<const std::string&>()))) {
+      operation(e, *name, details);
     } else if (cat == "kernel" || cat == "Kernel") {
       kernel(e, *name, details);
     } else if (cat == "cuda_runtime" || cat == "Runtime" || cat == "hip_runtime" || cat == "cuda_driver") {
@@ -76,14 +102,53 @@ class KinetoReader {
   }
 
   KinetoTrace finish(const std::string& device) {
-    if (kernels_.empty())
-      throw InputError({file_, 0, 0},
-                       "holds no GPU kernel: profile with ProfilerActivity.CUDA, and export_chrome_trace");
-    if (operations_.empty())
+    if (kernels_.empty() && without_category_ && operations_.empty())
+      throw InputError(
+          {file_, 0, 0},
+          "has operations without category and shapes, as a PyTorch without Kineto exports them: write "
+          "it with convoy.save_trace(profiler, file) in Python");
+    if (operations_.empty()) throw InputError({file_, 0, 0}, "holds no operation (category cpu_op)");
+    if (!kernels_.empty() && by_id_.empty())
       throw InputError({file_, 0, 0}, "holds no operation with its External id (category cpu_op)");
     if (!shapes_) throw InputError({file_, 0, 0}, "has no \"Input Dims\": profile with record_shapes=True");
     find_strides();
     KinetoTrace trace;
+    trace.on_cpu = kernels_.empty();
+    if (trace.on_cpu)
+      read_cpu(trace);
+    else
+      read_gpu(trace);
+    if (times_.empty())
+      throw InputError({file_, 0, 0},
+                       trace.on_cpu
+                           ? "no operation is a convolution, linear layer, batch normalization or ReLU whose "
+                             "shapes are known; on a GPU, profile with ProfilerActivity.CUDA"
+                           : "no GPU kernel belongs to a convolution, linear layer, batch normalization "
+                             "or ReLU whose shapes are known");
+    for (auto& [key, list] : times_) {
+      Measurement m;
+      m.device = device;
+      std::tie(m.kernel, m.batch, m.precision, m.step, m.optimizer) = key;
+      m.images_per_s = m.batch / (median(list) * 1e-6);
+      m.without_launch = true;
+      m.source = file_;
+      m.note = fmt::format("median of {}", list.size());
+      m.pos = {file_, 0, 0};
+      trace.measurements.push_back(std::move(m));
+    }
+    trace.others.assign(others_.begin(), others_.end());
+    std::stable_sort(trace.others.begin(), trace.others.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    return trace;
+  }
+
+ private:
+  void take(KinetoTrace& trace, const Measurement& m, double us) {
+    times_[{m.kernel, m.batch, m.precision, m.step, m.optimizer}].push_back(us);
+    trace.matched_s += us * 1e-6;
+  }
+
+  void read_gpu(KinetoTrace& trace) {
     trace.launch_s = median_pause_s();
     std::map<std::int64_t, double> microseconds;
     for (GpuKernel& k : kernels_) {
@@ -94,50 +159,102 @@ class KinetoReader {
       }
       if (!k.operation) continue;
       microseconds[*k.operation] += k.duration_us;
-      const auto found = operations_.find(*k.operation);
-      if (found != operations_.end() && runs_on_tf32(k.name)) found->second.tf32 = true;
+      const auto found = by_id_.find(*k.operation);
+      if (found != by_id_.end() && runs_on_tf32(k.name)) operations_[found->second].what.tf32 = true;
     }
-    using Key = std::tuple<std::string, double, Precision, MeasuredStep>;
-    std::map<Key, std::vector<double>> times;
-    std::map<std::string, double> others;
     for (const auto& [id, us] : microseconds) {
-      const auto found = operations_.find(id);
-      if (found == operations_.end()) continue;
-      if (const auto m = measurement_of(found->second)) {
-        times[{m->kernel, m->batch, m->precision, m->step}].push_back(us);
-        trace.matched_s += us * 1e-6;
-      } else {
-        others[found->second.name] += us * 1e-6;
-      }
+      const auto found = by_id_.find(id);
+      if (found == by_id_.end()) continue;
+      const KinetoOperation& op = operations_[found->second].what;
+      if (const auto m = measurement_of(op))
+        take(trace, *m, us);
+      else
+        others_[op.name] += us * 1e-6;
     }
-    if (times.empty())
-      throw InputError({file_, 0, 0},
-                       "no GPU kernel belongs to a convolution, linear layer, batch normalization "
-                       "or ReLU whose shapes are known");
-    for (auto& [key, list] : times) {
-      Measurement m;
-      m.device = device;
-      std::tie(m.kernel, m.batch, m.precision, m.step) = key;
-      m.images_per_s = m.batch / (median(list) * 1e-6);
-      m.without_launch = true;
-      m.source = file_;
-      m.note = fmt::format("median of {}", list.size());
-      m.pos = {file_, 0, 0};
-      trace.measurements.push_back(std::move(m));
-    }
-    trace.others.assign(others.begin(), others.end());
-    std::stable_sort(trace.others.begin(), trace.others.end(),
-                     [](const auto& a, const auto& b) { return a.second > b.second; });
-    return trace;
   }
 
- private:
+  /// Operations nest by their times on a thread. Of each outermost one, the whole time belongs to the operation of
+  /// the graph that it consists of: what else happens in it (buffers, copies into another order) is done for that.
+  void read_cpu(KinetoTrace& trace) {
+    std::vector<double> pauses;
+    const TimedOperation* before = nullptr;  // the last one of the graph
+    double passed_over_us = 0;               // since then
+    for (const OutermostOperation& outer : outermost_operations()) {
+      const TimedOperation& op = *outer.itself;
+      trace.kernel_s += op.duration_us * 1e-6;
+      const auto update = outer.step ? outer.step->measurement() : std::nullopt;
+      if (!update && outer.parts.empty()) {
+        others_[op.what.name] += op.duration_us * 1e-6;
+        passed_over_us += op.duration_us;
+        continue;
+      }
+      if (update) take(trace, *update, op.duration_us);
+      for (const auto& [part, m] : outer.parts)
+        take(trace, m, outer.parts.size() == 1 ? op.duration_us : part->duration_us);
+      if (before && before->thread == op.thread)
+        pauses.push_back(
+            std::max(0.0, op.start_us - before->start_us - before->duration_us - passed_over_us));
+      before = &op;
+      passed_over_us = 0;
+    }
+    trace.launch_s = median(std::move(pauses)) * 1e-6;
+  }
+
+  /// By thread, in order of their begin.
+  std::vector<OutermostOperation> outermost_operations() {
+    std::vector<const TimedOperation*> order;
+    for (TimedOperation& op : operations_) {
+      if (op.what.type.empty()) op.what.type = "float";  // not recorded: what PyTorch computes in unless told
+      if (is_operation(op.what.name)) order.push_back(&op);
+    }
+    std::stable_sort(order.begin(), order.end(), [](const TimedOperation* a, const TimedOperation* b) {
+      return std::tuple(a->thread, a->start_us, -a->duration_us) <
+             std::tuple(b->thread, b->start_us, -b->duration_us);
+    });
+    std::vector<OutermostOperation> outermost;
+    double end_us = 0, part_end_us = 0;  // of the outermost operation, and of the last of its parts
+    for (const TimedOperation* op : order) {
+      const double op_end_us = op->start_us + op->duration_us;
+      if (outermost.empty() || outermost.back().itself->thread != op->thread || op->start_us >= end_us) {
+        outermost.push_back({op, {}, std::nullopt});
+        if (is_optimizer_step(op->what.name)) outermost.back().step.emplace();
+        end_us = op_end_us;
+        part_end_us = op->start_us;
+      }
+      OutermostOperation& outer = outermost.back();
+      if (outer.step) {
+        outer.step->add(op->what);
+      } else if (op->start_us >= part_end_us) {
+        auto m = measurement_of(op->what);
+        if (!m) m = sum_of(op->what);
+        if (!m) continue;
+        outer.parts.emplace_back(op, std::move(*m));
+        part_end_us = op_end_us;
+      }
+    }
+    return outermost;
+  }
+
   [[noreturn]] void fail(std::string_view name, const std::string& what) const {
     throw InputError({file_, 0, 0}, fmt::format("event {} ({}): {}", number_, name, what));
   }
 
-  void operation(std::int64_t id, const std::string& name, const Json& args) {
-    KinetoOperation op;
+  /// A number of an event that is not below zero.
+  double number(const Json& e, const std::string& name, const char* key) const {
+    const auto found = e.find(key);
+    if (found == e.end() || !found->is_number()) fail(name, fmt::format("\"{}\" is no number", key));
+    const double value = found->get<double>();
+    if (!(value >= 0)) fail(name, fmt::format("\"{}\" is below zero", key));
+    return value;
+  }
+
+  void operation(const Json& e, const std::string& name, const Json& args) {
+    TimedOperation timed;
+    timed.start_us = number(e, name, "ts");
+    timed.duration_us = number(e, name, "dur");
+    timed.thread = {e.contains("pid") ? e["pid"].dump() : std::string(),
+                    e.contains("tid") ? e["tid"].dump() : std::string()};
+    KinetoOperation& op = timed.what;
     op.name = name;
     if (const auto dims = args.find("Input Dims"); dims != args.end()) {
       if (!dims->is_array()) fail(name, "\"Input Dims\" is no list");
@@ -159,38 +276,38 @@ class KinetoReader {
     if (const auto values = args.find("Concrete Inputs"); values != args.end() && values->is_array())
       for (const Json& value : *values)
         op.values.push_back(value.is_string() ? value.get<std::string>() : std::string());
-    operations_[id] = std::move(op);
+    if (const auto id = whole(args, {"External id", "external id"})) by_id_[*id] = operations_.size();
+    operations_.push_back(std::move(timed));
   }
 
   void kernel(const Json& e, const std::string& name, const Json& args) {
     GpuKernel k;
     k.name = name;
-    const auto number = [&](const char* key) {
-      const auto found = e.find(key);
-      if (found == e.end() || !found->is_number()) fail(name, fmt::format("\"{}\" is no number", key));
-      const double value = found->get<double>();
-      if (!(value >= 0)) fail(name, fmt::format("\"{}\" is below zero", key));
-      return value;
-    };
-    k.start_us = number("ts");
-    k.duration_us = number("dur");
+    k.start_us = number(e, name, "ts");
+    k.duration_us = number(e, name, "dur");
     k.operation = whole(args, {"External id", "external id"});
     k.correlation = whole(args, {"correlation"});
     k.stream = {whole(e, {"pid"}).value_or(0), e.contains("tid") ? e["tid"].dump() : std::string()};
     kernels_.push_back(std::move(k));
   }
 
-  // The stride of a convolution whose values were not recorded, from the gradient of the same shapes.
+  // The output of a convolution or pooling whose values were not recorded, from the gradient of the same shapes.
   void find_strides() {
-    std::map<std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>, std::vector<std::int64_t>>
-        outputs;
-    for (const auto& [id, op] : operations_)
-      if (op.name == "aten::convolution_backward" && op.shapes.size() >= 3)
-        outputs[{op.shapes[1], op.shapes[2]}] = op.shapes[0];
-    for (auto& [id, op] : operations_) {
-      if (op.shapes.size() < 2) continue;
-      const auto found = outputs.find({op.shapes[0], op.shapes[1]});
-      if (found != outputs.end()) op.output = found->second;
+    using Sizes = std::vector<std::int64_t>;
+    std::map<std::pair<Sizes, Sizes>, Sizes> outputs;  // by input and weight, none of pooling
+    const auto input_at = [](const KinetoOperation& op, std::size_t first) {
+      return std::pair(op.shapes[first],
+                       op.name.starts_with("aten::max_pool") ? Sizes() : op.shapes[first + 1]);
+    };
+    for (const TimedOperation& op : operations_)
+      if ((op.what.name == "aten::convolution_backward" ||
+           op.what.name == "aten::max_pool2d_with_indices_backward") &&
+          op.what.shapes.size() >= 3)
+        outputs[input_at(op.what, 1)] = op.what.shapes[0];
+    for (TimedOperation& op : operations_) {
+      if (op.what.shapes.size() < 2) continue;
+      const auto found = outputs.find(input_at(op.what, 0));
+      if (found != outputs.end()) op.what.output = found->second;
     }
   }
 
@@ -210,20 +327,29 @@ class KinetoReader {
   std::string file_;
   std::size_t number_ = 0;
   bool shapes_ = false;
-  std::map<std::int64_t, KinetoOperation> operations_;  // by External id
+  bool without_category_ = false;
+  std::vector<TimedOperation> operations_;
+  std::map<std::int64_t, std::size_t> by_id_;           // of operations_, by External id
   std::map<std::int64_t, std::int64_t> launched_by_;    // External id of an operation, by correlation
   std::vector<GpuKernel> kernels_;
+
+  using Key = std::tuple<std::string, double, Precision, MeasuredStep, Optimizer>;
+  std::map<Key, std::vector<double>> times_;  // microseconds
+  std::map<std::string, double> others_;      // seconds
 };
 
 }  // namespace
 
 KinetoTrace read_kineto_trace(const std::string& file, const std::string& device) {
-  std::ifstream stream = open_input(file);
-  if (!stream) throw InputError({file, 0, 0}, "cannot be read");
-  if (stream.peek() == 0x1f) throw InputError({file, 0, 0}, "is compressed: unpack it with gunzip first");
+  UnpackedInput input(file);
+  std::istream stream(&input);
   KinetoReader reader(file);
   // Events are handed over and dropped one by one: traces of a few steps have hundreds of megabytes.
   const auto each = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    constexpr int deepest = 100;  // the parser keeps what is open: a file of brackets would fill the memory
+    if (depth >= deepest)
+      throw InputError(position(file, input.consumed()),
+                       fmt::format("lists and objects are nested more than {} deep", deepest));
     const bool is_event =
         event == Json::parse_event_t::object_end && depth >= 1 && depth <= 2 && parsed.contains("ph");
     if (!is_event) return true;
@@ -235,15 +361,12 @@ KinetoTrace read_kineto_trace(const std::string& file, const std::string& device
     if (!rest.is_array() && !(rest.is_object() && rest.contains("traceEvents")))
       throw InputError({file, 0, 0}, "is no Chrome trace: it has no list \"traceEvents\"");
   } catch (const Json::parse_error& error) {
-    const SourcePos at = position(file, error.byte);
-    stream.clear();
-    stream.seekg(0, std::ios::end);
-    const bool ended = error.byte >= static_cast<std::size_t>(stream.tellg());
-    throw InputError(at, ended ? "the file ends too early: it is no whole JSON document" : "not JSON");
+    const bool ended = input.sgetc() == std::char_traits<char>::eof();
+    if (input.packed()) input.drain();  // damaged data rarely are JSON: the damage is told
+    throw InputError(position(file, error.byte),
+                     ended ? "the file ends too early: it is no whole JSON document" : "not JSON");
   } catch (const Json::out_of_range&) {  // of the parser alone: 1e400
-    const std::streamoff at = stream.tellg();
-    throw InputError(position(file, static_cast<std::size_t>(std::max<std::streamoff>(at, 0))),
-                     "a number is too large");
+    throw InputError(position(file, input.consumed()), "a number is too large");
   }
   return reader.finish(device);
 }

@@ -12,18 +12,22 @@ namespace convoy::inline calibration {
 /// What a trace of PyTorch's profiler tells of one device.
 struct KinetoTrace {
   /// One a distinct kernel, as in a profile: the median over its runs of the time that its GPU kernels take
-  /// together, without launches (Measurement::without_launch).
+  /// together, or its operation on a CPU, without launches (Measurement::without_launch).
   std::vector<Measurement> measurements;
-  double launch_s = 0;   ///< median pause between two GPU kernels of a stream; 0 where there is none
-  double kernel_s = 0;   ///< all GPU kernels together
+  bool on_cpu = false;  ///< no GPU computes
+  double launch_s = 0;  ///< median pause between two GPU kernels of a stream, or operations of the graph on a
+                        ///< CPU's thread; 0 where there is none
+  double kernel_s = 0;  ///< all GPU kernels, or operations of the CPU, together
   double matched_s = 0;  ///< of them, those in `measurements`
   std::vector<std::pair<std::string, double>> others;  ///< operations passed over, by their kernels' time
 };
 
-/// Reads a Chrome trace as torch.profiler writes it with record_shapes=True (export_chrome_trace; not
-/// compressed): operations (category cpu_op, "Input Dims" in their args) and GPU kernels, tied to the
-/// operation that launched them by "External id", or by "correlation" over the launch. Convolutions, linear
-/// layers, batch normalization and ReLU become measurements of `device`.
+/// Reads a Chrome trace as torch.profiler writes it with record_shapes=True (export_chrome_trace; as it is or
+/// packed with gzip): operations (category cpu_op, "Input Dims" in their args) and GPU kernels, tied to the
+/// operation that launched them by "External id", or by "correlation" over the launch. Without a GPU kernel, the
+/// operations themselves computed, on the CPU: each that no other is around takes its time on its thread.
+/// Convolutions, linear layers, batch normalization, max pooling and ReLU become measurements of `device`; on a
+/// CPU, sums and the optimizer's step too.
 /// @throws InputError for what is no such trace, is cut, or holds no operation that can be told.
 KinetoTrace read_kineto_trace(const std::string& file, const std::string& device);
 

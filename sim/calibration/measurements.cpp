@@ -220,6 +220,18 @@ std::optional<Model> kernel_model(const std::string& text) {
     return model;
   }
   if (const auto n = match(text, "relu #")) return model_of(Activation{}, {(*n)[0]}, {(*n)[0]});
+  if (const auto n = match(text, "add #")) {
+    Model model = model_of(Add{}, {(*n)[0]}, {(*n)[0]});
+    model.layers.front().inputs.push_back(image_input);
+    return model;
+  }
+  if (const auto n = match(text, "max_pool # #x#>#x#")) {
+    const Shape input{(*n)[0], (*n)[1], (*n)[2]}, output{(*n)[0], (*n)[3], (*n)[4]};
+    // Windows side by side: what they overlap decides nothing, since memory bounds these kernels.
+    const Size2 window{std::max<std::int64_t>(1, input[1] / output[1]),
+                       std::max<std::int64_t>(1, input[2] / output[2])};
+    return model_of(Pool{Pool::Mode::max, window, window}, input, output);
+  }
   return std::nullopt;
 }
 
@@ -229,12 +241,19 @@ std::optional<Model> kernel_model(const std::string& text) {
 constexpr float launches_of_a_captured_kernel = 0.4F;
 
 std::vector<Work> kernel_work(const Measurement& m) {
+  if (const auto n = match(m.kernel, "update #")) {
+    Layer layer;
+    layer.kind = Linear{};
+    layer.parameters = {{ParameterRole::weight, n->front()}};
+    return {update_work(layer, m.precision, m.optimizer)};
+  }
   const std::optional<Model> model = kernel_model(m.kernel);
   if (!model)
     throw InputError(
         m.pos,
         fmt::format("kernel: expected 'convolution IN>OUT KHxKW/STRIDE HxW' (of the output; 'groups G' "
-                    "may follow), 'matmul IN>OUT', 'batch_norm CHANNELS HxW' or 'relu VALUES', found '{}'",
+                    "may follow), 'matmul IN>OUT', 'batch_norm CHANNELS HxW', 'relu VALUES', 'add VALUES', "
+                    "'max_pool CHANNELS HxW>HxW' or 'update PARAMETERS', found '{}'",
                     m.kernel));
   const LayerCosts costs = layer_costs(*model, 0);
   std::vector<Work> works;

@@ -45,8 +45,9 @@ struct Measurement {
                       ///< after it for images of 224 x 224, "@32/10" for 32 x 32 and 10 classes; "" for a
                       ///< kernel
   std::string layer;  ///< a layer of the model; "" for the whole network
-  std::string kernel;  ///< "convolution 64>128 3x3/1 56x56", "matmul 4096>1000", "batch_norm 64 56x56" or
-                       ///< "relu 200704"; "" for a model
+  /// "convolution 64>128 3x3/1 56x56", "matmul 4096>1000", "batch_norm 64 56x56", "relu 200704", "add 200704",
+  /// "max_pool 64 112x112>56x56" or "update 11689512" (an optimizer's step, of `optimizer`); "" for a model
+  std::string kernel;
   double batch = 0;
   Precision precision = Precision::fp32;
   MeasuredStep step = MeasuredStep::train;

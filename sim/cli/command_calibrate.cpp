@@ -33,24 +33,33 @@ bool is_json(const std::string& file) {
   return first == '{' || first == '[' || first == '\x1f';
 }
 
+struct KernelErrors {
+  std::vector<double> each;
+  double measured_s = 0, fitted_s = 0;  ///< together
+};
+
 void print_rows(const CalibrationReport& report) {
-  std::map<std::string, std::vector<double>> kernels;  // errors by role and kind
+  std::map<std::string, KernelErrors> kernels;  // by role and kind
   for (const AccuracyRow& row : report.rows) {
     if (!row.kind.empty()) {
-      kernels[fmt::format("{:<6} {}", row.role, row.kind)].push_back(std::abs(row.error));
+      KernelErrors& of_kind = kernels[fmt::format("{:<6} {}", row.role, row.kind)];
+      of_kind.each.push_back(std::abs(row.error));
+      of_kind.measured_s += row.batch / row.published;
+      of_kind.fitted_s += row.batch / row.predicted;
       continue;
     }
     tell("{:<6} {:<24} batch {:<5} {:>9.1f} images/s measured, {:>9.1f} fitted, {:+.1f} %\n", row.role,
          row.model, row.batch, row.published, row.predicted, 100 * row.error);
   }
   for (const auto& [name, errors] : kernels)
-    tell("{:<19} {:>5} kernels, median error {:.1f} %\n", name, errors.size(), 100 * median(errors));
+    tell("{:<19} {:>5} kernels, median error {:.1f} %; one of each {:>9.3f} ms measured, {:>9.3f} fitted\n",
+         name, errors.each.size(), 100 * median(errors.each), 1e3 * errors.measured_s, 1e3 * errors.fitted_s);
   tell("mean error of the fit {:.1f} %, worst {:.1f} %\n", 100 * report.mean_error, 100 * report.worst_error);
 }
 
 void print_trace(const KinetoTrace& trace, const std::string& file) {
-  tell("{}: {} distinct kernels, {:.0f} % of the GPU's time\n", file, trace.measurements.size(),
-       100 * trace.matched_s / trace.kernel_s);
+  tell("{}: {} distinct kernels, {:.0f} % of the {}'s time\n", file, trace.measurements.size(),
+       100 * trace.matched_s / trace.kernel_s, trace.on_cpu ? "CPU" : "GPU");
   constexpr std::size_t shown = 5;
   for (std::size_t i = 0; i < std::min(shown, trace.others.size()); ++i)
     tell("  passed over: {} ({:.0f} %)\n", trace.others[i].first,
@@ -202,12 +211,21 @@ CalibrationReport calibrated_device(
     const CalibrateArguments& arguments,
     const std::function<void(const KinetoTrace& trace, const std::string& file)>& told) {
   const SourcePos pos{arguments.profiles.front(), 0, 0};
+  const DeviceType device = device_to_fit(arguments, pos);
   std::vector<Measurement> measurements;
   double launch_s = 0;
   for (const std::string& file : arguments.profiles) {
     std::vector<Measurement> more;
     if (is_json(file)) {
       KinetoTrace trace = read_kineto_trace(file, arguments.device);
+      if (trace.on_cpu && !device.cpu)
+        throw InputError(
+            {file, 0, 0},
+            fmt::format("holds no GPU kernel, and {} is a GPU: profile with ProfilerActivity.CUDA, or "
+                        "name a device of `kind: cpu`",
+                        device.name));
+      if (!trace.on_cpu && device.cpu)
+        throw InputError({file, 0, 0}, fmt::format("holds kernels of a GPU, and {} is a CPU", device.name));
       told(trace, file);
       launch_s = trace.launch_s;
       more = std::move(trace.measurements);
@@ -216,7 +234,7 @@ CalibrationReport calibrated_device(
     }
     std::move(more.begin(), more.end(), std::back_inserter(measurements));
   }
-  return calibrate(measurements, device_to_fit(arguments, pos), pos, launch_s);
+  return calibrate(measurements, device, pos, launch_s);
 }
 
 Exit calibrate_command(const CalibrateArguments& arguments) {

@@ -277,10 +277,11 @@ void CommandLine::add_show() {
 void CommandLine::add_calibrate() {
   CLI::App* sub =
       app.add_subcommand("calibrate", "fit a device's efficiencies, or a link, to measured times");
-  takes_file(sub->add_option(
-                 "PROFILE", calibrate.profiles,
-                 "measured speeds (CSV, docs/cost_model.md), a trace of torch.profiler (JSON), or a log of "
-                 "nccl-tests' all_reduce_perf"))
+  takes_file(
+      sub->add_option(
+          "PROFILE", calibrate.profiles,
+          "measured speeds (CSV, docs/cost_model.md), a trace of torch.profiler (JSON, also packed with "
+          "gzip), or a log of nccl-tests' all_reduce_perf"))
       ->required();
   CLI::Option* device =
       sub->add_option("--device", calibrate.device, "of the catalogue; none for a log of nccl-tests");
@@ -301,6 +302,8 @@ void CommandLine::add_calibrate() {
       ->excludes("--catalogue");
   add_examples(sub, {{"convoy calibrate speeds.csv --device v100-sxm2-16gb",
                       "efficiencies of a device, fitted to its measured speeds"},
+                     {"convoy calibrate trace.json.gz --device mine --experiment lab.yaml",
+                      "the same of a GPU or CPU of your own, fitted to a trace of PyTorch"},
                      {"convoy calibrate epochs.csv", "a goal, fitted to epochs by batch size"}});
   sub->callback([this] { command = [this] { return calibrate_command(calibrate); }; });
 }

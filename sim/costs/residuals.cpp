@@ -13,6 +13,7 @@
 #include "sim/base/data_path.h"
 #include "sim/base/yaml_map.h"
 #include "sim/costs/software_evidence.h"
+#include "topologies/typical_efficiency.h"
 
 namespace convoy::inline costs {
 namespace {
@@ -147,6 +148,9 @@ std::string unseen_device_text(const DeviceType& device) {
   if (device.evidence_rows > 0)
     return fmt::format("nobody measured a network on {}: its efficiencies are those of {} times of kernels",
                        device.name, device.evidence_rows);
+  if (states_no_efficiency(device))
+    return fmt::format("{} states no `efficiency`: it has {}", device.name,
+                       find_source(device.sources, "efficiency")->text);
   return fmt::format(
       "nobody measured {}: its efficiencies are those of {}", device.name,
       device.generation.empty() ? "others like it" : fmt::format("its generation ({})", device.generation));

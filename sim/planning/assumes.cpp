@@ -9,6 +9,7 @@
 #include "sim/costs/residuals.h"
 #include "sim/planning/answer.h"
 #include "sim/planning/write_plan.h"
+#include "topologies/typical_efficiency.h"
 
 namespace convoy::inline planning {
 namespace {
@@ -114,9 +115,10 @@ Assumption device_of(const PlanSpec& spec, const DeviceType& type, const PlanAns
           : exact                 ? "exact"
           : !device_is_seen(type) ? unseen_device_text(type)
                                   : fmt::format("fitted to {} measured rows", type.evidence_rows),
-          exact || anchored       ? Grade::given
-          : !device_is_seen(type) ? Grade::assumed
-                                  : Grade::fitted,
+          exact || anchored            ? Grade::given
+          : states_no_efficiency(type) ? Grade::unstated
+          : !device_is_seen(type)      ? Grade::assumed
+                                       : Grade::fitted,
           fmt::format("at 80 %: {} to {}", hours_text(answer.choice->time_interval.first),
                       hours_text(answer.choice->time_interval.second))};
 }

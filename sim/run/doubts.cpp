@@ -17,6 +17,7 @@
 #include "sim/replay/replay.h"
 #include "sim/results/text.h"
 #include "sim/run/simulate.h"
+#include "topologies/typical_efficiency.h"
 
 namespace convoy::inline runs {
 namespace {
@@ -137,7 +138,8 @@ Source source_of_kernels(const PreparedRun& run, double spread) {
   if (typical)
     text += fmt::format("; none of {}, {}", to_string(options.framework), to_string(options.execution));
   const bool known = device_is_seen(type) && !unseen && !typical && !other_networks;
-  return {known ? Grade::fitted : Grade::assumed, spread, std::move(text)};
+  const Grade grade = known ? Grade::fitted : states_no_efficiency(type) ? Grade::unstated : Grade::assumed;
+  return {grade, spread, std::move(text)};
 }
 
 /// Images/s of the first device alone.

@@ -3,12 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
 
 #include "sim/base/input_error.h"
+#include "sim/base/median.h"
 #include "sim/calibration/calibration.h"
 #include "sim/calibration/kineto_trace.h"
 #include "tests/calibration/written_file.h"
 #include "tests/support/approx.h"
+#include "tests/support/gzipped.h"
+#include "topologies/catalogue_files.h"
 
 using namespace convoy;
 
@@ -31,7 +37,19 @@ std::string gpu(int id, double start, double duration, const std::string& name =
       name, start, duration, id, 1000 + id);
 }
 
-std::string trace(std::initializer_list<std::string> events) {
+/// An operation of the CPU with its time; `name` may be of anything that the profiler marks.
+std::string span(const std::string& name, double start, double duration, const std::string& dims = "[]",
+                 const std::string& values = "", int thread = 1, const std::string& category = "cpu_op") {
+  static int id = 0;
+  return fmt::format(
+      "{{\"ph\": \"X\", \"cat\": \"{}\", \"name\": \"{}\", \"pid\": 7, \"tid\": {}, \"ts\": {}, \"dur\": "
+      "{},\n"
+      "  \"args\": {{\"External id\": {}, \"Input Dims\": {}{}}}}}",
+      category, name, thread, start, duration, ++id, dims,
+      values.empty() ? "" : ", \"Concrete Inputs\": " + values);
+}
+
+std::string trace(const std::vector<std::string>& events) {
   std::string text =
       "{\n\"schemaVersion\": 1,\n\"deviceProperties\": [{\"id\": 0, \"name\": \"Tesla V100\"}],\n"
       "\"traceEvents\": [\n{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": 7}";
@@ -96,6 +114,99 @@ TEST_CASE("convolutions, products, normalization and ReLU of a trace become kern
   CHECK(t.others[0].first == "aten::copy_");
   // pauses of 5 us between the kernels of the stream (10 + 400 to 415, 515 to 520, ...)
   CHECK(t.launch_s == approx(5e-6).epsilon(1e-9));
+}
+
+TEST_CASE("without a GPU the operations' own times count, of each that no other is around") {
+  const std::string forward_dims = "[[8, 64, 8, 8], [128, 64, 3, 3], [], [], [], [], [], [], []]";
+  const std::string plain = "[[8, 64, 8, 8], [128, 64, 3, 3], [], [], [], [], []]";
+  const KinetoTrace t = read(trace(
+      {span("aten::conv2d", 100, 900, plain), span("aten::convolution", 103, 890, forward_dims),
+       span("aten::mkldnn_convolution", 120, 800, plain), span("aten::empty", 130, 5),
+       span("aten::add_", 1010, 4, "[[], [], []]"),  // counts batches: 2 us before and after it, 4 in it
+       span("aten::batch_norm", 1016, 84, "[[8, 128, 4, 4], [128]]"),
+       span("aten::native_batch_norm", 1020, 70, "[[8, 128, 4, 4], [128]]"),
+       span("aten::relu_", 1116, 20, "[[8, 128, 4, 4]]"),
+       span("aten::clamp_min_", 1120, 10, "[[8, 128, 4, 4], []]"),
+       span("aten::add_", 1152, 30, "[[8, 128, 4, 4], [8, 128, 4, 4], []]"),
+       span("aten::max_pool2d", 1198, 60, "[[8, 128, 4, 4], [], []]"),
+       span("aten::max_pool2d_with_indices", 1199, 58, "[[8, 128, 4, 4], [], []]"),
+       span("aten::linear", 1274, 50, "[[8, 512], [10, 512], [10]]"), span("aten::t", 1275, 4, "[[10, 512]]"),
+       span("aten::addmm", 1280, 40, "[[10], [8, 512], [512, 10], [], []]"),
+       // another thread computes beside
+       span("aten::relu_", 300, 11, "[[4, 3, 2, 2]]", "", 2),
+       span("autograd::engine::evaluate_function: MaxPool2DWithIndicesBackward0", 1330, 90),
+       span("MaxPool2DWithIndicesBackward0", 1332, 86),
+       span("aten::max_pool2d_with_indices_backward", 1340, 70,
+            "[[8, 128, 2, 2], [8, 128, 4, 4], [], [], []]"),
+       span("autograd::engine::evaluate_function: ConvolutionBackward0", 1420, 2010),
+       span("aten::convolution_backward", 1426, 2000,
+            "[[8, 128, 4, 4], [8, 64, 8, 8], [128, 64, 3, 3], [], []]"),
+       span("aten::empty", 1500, 20),
+       span("Optimizer.step#SGD.step", 3442, 300, "[]", "", 1, "user_annotation"),
+       span("aten::mul_", 3450, 80, "[[128, 64, 3, 3], []]"),
+       span("aten::add_", 3540, 80, "[[128, 64, 3, 3], [128, 64, 3, 3], []]"),
+       span("aten::add_", 3630, 80, "[[128, 64, 3, 3], [128, 64, 3, 3], []]"),
+       span("aten::mul_", 3711, 2, "[[128], []]"), span("aten::add_", 3715, 2, "[[128], [128], []]")}));
+  CHECK(t.on_cpu);
+  const auto us = [&](const std::string& kernel, MeasuredStep step) {
+    const Measurement* m = find(t, kernel, step);
+    REQUIRE_MESSAGE(m, kernel);
+    CHECK(m->precision == Precision::fp32);
+    CHECK(m->without_launch);
+    return m->seconds() * 1e6;
+  };
+  CHECK(us("convolution 64>128 3x3/2 4x4", MeasuredStep::forward) == approx(900));
+  CHECK(us("batch_norm 128 4x4", MeasuredStep::forward) == approx(84));
+  CHECK(us("relu 2048", MeasuredStep::forward) == approx(20));
+  CHECK(us("add 2048", MeasuredStep::forward) == approx(30));
+  CHECK(us("max_pool 128 4x4>2x2", MeasuredStep::forward) == approx(60));
+  CHECK(us("matmul 512>10", MeasuredStep::forward) == approx(50));
+  CHECK(us("relu 12", MeasuredStep::forward) == approx(11));
+  CHECK(us("max_pool 128 4x4>2x2", MeasuredStep::backward) == approx(70));
+  CHECK(us("convolution 64>128 3x3/2 4x4", MeasuredStep::backward) == approx(2000));
+  CHECK(us("update 73856", MeasuredStep::train) == approx(300));  // 128 x 64 x 9 + 128
+  CHECK(find(t, "update 73856", MeasuredStep::train)->optimizer == Optimizer::momentum);
+  CHECK(t.measurements.size() == 10);
+  CHECK(t.kernel_s == approx(1e-6 * (900 + 4 + 84 + 20 + 30 + 60 + 50 + 11 + 70 + 2000 + 300)));
+  CHECK(t.matched_s == approx(t.kernel_s - 4e-6));
+  REQUIRE(t.others.size() == 1);
+  CHECK(t.others[0].first == "aten::add_");
+  CHECK(t.launch_s == approx(16e-6));  // 12, then 16 four times, 16 to the gradient, 16, 16
+}
+
+TEST_CASE("on a CPU every outermost operation is counted once, in whatever order events come") {
+  std::mt19937 random(5);
+  for (int round = 0; round < 50; ++round) {
+    CAPTURE(round);
+    std::vector<std::string> events;
+    double now = 0, all = 0;
+    std::map<std::int64_t, std::vector<double>> by_channels;  // runs, us
+    for (std::size_t i = random() % 40 + 1; i > 0; --i) {
+      const auto channels = static_cast<std::int64_t>(random() % 4 + 1);
+      const double time = 20 + random() % 500, pause = random() % 50;
+      const std::string dims = fmt::format("[[2, {}, 3, 3]]", channels);
+      const bool wrapped = random() % 2;
+      if (random() % 2) events.push_back(span("ReluNode", now, time));  // no operation: around, as long as it
+      events.push_back(span("aten::relu", now, time, dims));
+      if (wrapped) events.push_back(span("aten::clamp_min", now + 1, time - 2, dims));
+      for (double at = now + 2; at + 4 < now + time; at += 3 + random() % 90)
+        events.push_back(span("aten::empty", at, 2));
+      by_channels[channels].push_back(time);
+      now += time + pause;
+      all += time;
+    }
+    std::shuffle(events.begin(), events.end(), random);
+    const KinetoTrace t = read(trace(events));
+    CHECK(t.kernel_s == approx(1e-6 * all));
+    CHECK(t.matched_s == approx(1e-6 * all));
+    CHECK(t.others.empty());
+    REQUIRE(t.measurements.size() == by_channels.size());
+    for (const auto& [channels, times] : by_channels) {
+      const Measurement* m = find(t, fmt::format("relu {}", 9 * channels), MeasuredStep::forward);
+      REQUIRE(m);
+      CHECK(m->seconds() == approx(1e-6 * median(times)));
+    }
+  }
 }
 
 TEST_CASE("several runs of a kernel count as their median, precisions stay apart") {
@@ -165,20 +276,68 @@ TEST_CASE("a trace calibrates a device") {
   CHECK(report.mean_error < 0.1);
 }
 
+TEST_CASE("a real trace of a CPU predicts steps of another size, batch and network within a tenth") {
+  const std::string folder = std::string(CONVOY_SOURCE) + "/tests/calibration/traces/";
+  const KinetoTrace t = read_kineto_trace(folder + "resnet18_batch8_32x32_cpu.json.gz", "lab-cpu");
+  CHECK(t.on_cpu);
+  CHECK(t.matched_s > 0.98 * t.kernel_s);
+  const auto distinct = [&](const std::string& kind, MeasuredStep step) {
+    return std::count_if(t.measurements.begin(), t.measurements.end(),
+                         [&](const Measurement& m) { return m.kernel.starts_with(kind) && m.step == step; });
+  };
+  CHECK(distinct("convolution", MeasuredStep::forward) == 11);
+  CHECK(distinct("convolution", MeasuredStep::backward) == 10);
+  CHECK(distinct("convolution", MeasuredStep::weight_gradient) == 1);  // of the images
+  CHECK(distinct("batch_norm", MeasuredStep::forward) == 5);
+  CHECK(distinct("max_pool", MeasuredStep::backward) == 1);
+  CHECK(find(t, "update 11689512", MeasuredStep::train));  // all parameters of ResNet-18
+
+  // A core with two AVX2 multiply-adds a cycle at 2.45 GHz, and about what one core reads of the memory.
+  const YamlNode lab = parse_yaml(
+      "{base: epyc-7763, peak: {fp32: 78.4GFLOPS}, memory_bandwidth: 20GB/s, sms: 1, l2: 32MiB, memory: "
+      "4GiB}",
+      "lab");
+  const DeviceType device =
+      read_device(derive_entry(CatalogueKind::device, "lab-cpu", lab, {}).node, "lab-cpu");
+  std::vector<Measurement> measurements = t.measurements;
+  for (Measurement& step : read_measurements(folder + "steps.csv")) measurements.push_back(std::move(step));
+  const CalibrationReport report = calibrate(measurements, device, {"trace", 0, 0}, t.launch_s);
+  CHECK(report.device.evidence_rows == static_cast<int>(t.measurements.size()));
+  int steps = 0;
+  for (const AccuracyRow& row : report.rows) {
+    if (!row.kind.empty()) continue;
+    CAPTURE(row.model);
+    CAPTURE(row.batch);
+    const double error = row.published / row.predicted - 1;  // of the step's time
+    CAPTURE(error);
+    CHECK(std::abs(error) < 0.1);
+    ++steps;
+  }
+  CHECK(steps == 3);
+}
+
 TEST_CASE("wrong, cut and hostile traces are refused with their place") {
   CHECK(error_of("") == ":1:1: the file ends too early: it is no whole JSON document");
   CHECK(error_of("{\"a\": 1}") == ": is no Chrome trace: it has no list \"traceEvents\"");
-  CHECK(error_of("{\"traceEvents\": []}") ==
-        ": holds no GPU kernel: profile with ProfilerActivity.CUDA, and export_chrome_trace");
+  CHECK(error_of("{\"traceEvents\": []}") == ": holds no operation (category cpu_op)");
+  CHECK(
+      error_of("[{\"name\": \"aten::relu_\", \"ph\": \"X\", \"ts\": 2, \"dur\": 4, \"tid\": 1, "
+               "\"pid\": \"CPU functions\", \"args\": {}}]") ==
+      ": has operations without category and shapes, as a PyTorch without Kineto exports them: write it with "
+      "convoy.save_trace(profiler, file) in Python");
+  CHECK(error_of(std::string(200, '[')) == ":1:101: lists and objects are nested more than 100 deep");
   CHECK(error_of("{\"traceEvents\": [\n  {\"ph\": \"X\" \"cat\": 1}]}") == ":2:18: not JSON");
   CHECK(error_of("{\"traceEvents\": [\n  {\"ph\": \"X\", \"ts\": 1e400}]}").find(": a number is too large") !=
         std::string::npos);
-  CHECK(error_of("\x1f\x8b\x08") == ": is compressed: unpack it with gunzip first");
+  CHECK(error_of("\x1f\x8b\x08") == ": is cut: its gzip data end too early");
   const std::string whole =
       trace({op(1, "aten::cudnn_convolution", convolution_dims, convolution_values), gpu(1, 10, 400)});
   CHECK(error_of(whole) == "no error");
   CHECK(error_of(whole.substr(0, 40)) == ":3:19: the file ends too early: it is no whole JSON document");
-  CHECK(error_of(trace({gpu(1, 10, 400)})) == ": holds no operation with its External id (category cpu_op)");
+  CHECK(error_of(trace({gpu(1, 10, 400)})) == ": holds no operation (category cpu_op)");
+  std::string nameless = whole;
+  nameless.replace(nameless.find("\"External id\": 1"), 16, "\"id\": 1");
+  CHECK(error_of(nameless) == ": holds no operation with its External id (category cpu_op)");
   std::string shapeless = whole;
   shapeless.replace(shapeless.find("Input Dims"), 10, "Input Dimz");
   CHECK(error_of(shapeless) == ": has no \"Input Dims\": profile with record_shapes=True");
@@ -201,9 +360,35 @@ TEST_CASE("wrong, cut and hostile traces are refused with their place") {
   }
 }
 
+TEST_CASE("a packed trace is read as it is unpacked, and refused at the same place") {
+  const std::string whole =
+      trace({op(1, "aten::cudnn_convolution", convolution_dims, convolution_values), gpu(1, 10, 400)});
+  const KinetoTrace plain = read(whole), packed = read(gzipped(whole));
+  REQUIRE(packed.measurements.size() == 1);
+  CHECK(packed.measurements[0].kernel == plain.measurements[0].kernel);
+  CHECK(packed.measurements[0].images_per_s == plain.measurements[0].images_per_s);
+  const std::string cut = whole.substr(0, 40);
+  CHECK(error_of(gzipped(cut)) == error_of(cut));
+  CHECK(error_of(gzipped("{\"traceEvents\": [\n  {\"ph\": \"X\" \"cat\": 1}]}")) == ":2:18: not JSON");
+  // What is not JSON because it is damaged is damaged.
+  std::string broken = gzipped("{" + whole);
+  broken.back() = static_cast<char>(broken.back() ^ 1);
+  CHECK(error_of(broken) == ": holds damaged gzip data (incorrect length check)");
+}
+
 TEST_CASE("a trace cut or turned at any byte is read or refused, never anything else") {
   const std::string whole =
       trace({op(1, "aten::cudnn_convolution", convolution_dims, convolution_values), gpu(1, 10, 400)});
+  const std::string on_cpu = trace(
+      {span("aten::convolution", 0, 500, "[[8, 64, 8, 8], [64, 64, 3, 3], []]", "[\"\", \"\", \"\", 1, 1]"),
+       span("aten::relu_", 510, 20, "[[8, 64, 8, 8]]")});
+  REQUIRE(error_of(on_cpu) == "no error");
+  for (std::size_t at = 0; at < on_cpu.size(); at += 3) {
+    error_of(on_cpu.substr(0, at));
+    std::string turned = on_cpu;
+    turned[at] = static_cast<char>(turned[at] ^ 0x15);
+    error_of(turned);
+  }
   for (std::size_t cut = 0; cut < whole.size(); cut += 5) error_of(whole.substr(0, cut));
   for (std::size_t at = 0; at < whole.size(); at += 3) {
     std::string turned = whole;

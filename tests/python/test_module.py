@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The Python module says what the program says, byte for byte, and fails as it does."""
 
+import gzip
 import json
 import os
 import pathlib
@@ -10,6 +11,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import types
 import unittest
 import warnings
 
@@ -272,6 +274,25 @@ class Others(InFolder):
         pathlib.Path("none.csv").write_text("\n".join(rows) + "\n")
         with self.assertRaises(convoy.InputError):
             convoy.calibrate("none.csv", device="k80")
+
+    def test_save_trace(self):
+        def event(number, name, start, us, shapes):
+            return types.SimpleNamespace(
+                name=name, thread=1, id=number, input_shapes=shapes,
+                time_range=types.SimpleNamespace(start=start, elapsed_us=lambda: us))
+        events = [event(1, "aten::conv2d", 0, 900, [[8, 64, 8, 8], [64, 64, 3, 3], []]),
+                  event(2, "aten::convolution", 5, 890, [[8, 64, 8, 8], [64, 64, 3, 3], []]),
+                  event(3, "aten::convolution_backward", 1000, 2000,
+                        [[8, 64, 8, 8], [8, 64, 8, 8], [64, 64, 3, 3]])]
+        profiler = types.SimpleNamespace(events=lambda: events)
+        convoy.save_trace(profiler, "t.json")
+        convoy.save_trace(profiler, pathlib.Path("t.json.gz"))
+        self.assertEqual(gzip.open("t.json.gz", "rt").read(), pathlib.Path("t.json").read_text())
+        fit = convoy.calibrate("t.json.gz", device="xeon-platinum-8480")
+        self.assertEqual(len(fit.rows), 2)
+        pathlib.Path("t.json.gz").write_bytes(pathlib.Path("t.json.gz").read_bytes()[:-9])
+        with self.assertRaisesRegex(convoy.InputError, "is cut"):
+            convoy.calibrate("t.json.gz", device="xeon-platinum-8480")
 
     def test_doctor(self):
         experiment = json.loads(json.dumps(EXPERIMENT))

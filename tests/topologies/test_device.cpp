@@ -174,9 +174,60 @@ TEST_CASE("weight gradients, strides, Winograd and tensor cores have keys of the
   CHECK(d.efficiency[static_cast<std::size_t>(Precision::fp16)] == expected);
 }
 
-TEST_CASE("a device without efficiency is an error, not a guess") {
-  CHECK(error_in("{peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s}") ==
-        "lab.yaml:1:1: devices.mine: key 'efficiency' is missing");
+TEST_CASE(
+    "a device that states no efficiency has those of the nearest of its kind, unstated and unmeasured") {
+  // Of each device of the catalogue, the nearest is itself, or one with its very peaks and bandwidth.
+  for (const std::string& name : data_names("topologies/catalog/devices")) {
+    CAPTURE(name);
+    YamlNode silent = data_yaml("topologies/catalog/devices", name);
+    const DeviceType known = read_device(silent, name);
+    std::erase_if(silent.entries, [](const auto& entry) {
+      return entry.first == "efficiency" || entry.first == "evidence" || entry.first == "launch_overhead" ||
+             entry.first == "issue_factor" || entry.first == "sources";
+    });
+    const DeviceType guessed = read_device(silent, name);
+    const Source* source = find_source(guessed.sources, "efficiency");
+    REQUIRE(source);
+    CHECK(source->grade == Grade::unstated);
+    CHECK(source->spread == doctest::Approx(left_out_device_spread()).epsilon(0.05));
+    CHECK(guessed.evidence_rows == 0);
+    CHECK(guessed.evidence_spread == left_out_device_spread());
+    CHECK(guessed.issue_factor == known.issue_factor);
+    CHECK_FALSE(guessed.is_exact());
+    const std::string& text = source->text;
+    const std::size_t begin = std::string("those of ").size();
+    const DeviceType like = load_device(text.substr(begin, text.find(',') - begin), {});
+    CHECK(like.cpu == known.cpu);
+    CHECK(like.generation == known.generation);
+    CHECK(like.peak_flops.at(Precision::fp32) == known.peak_flops.at(Precision::fp32));
+    CHECK(like.memory_bandwidth_Bps == known.memory_bandwidth_Bps);
+    CHECK(guessed.launch_overhead_s == like.launch_overhead_s);
+    if (like.sms == known.sms) CHECK(guessed.efficiency == like.efficiency);
+  }
+}
+
+TEST_CASE("what a device states of itself stays where it states no efficiency") {
+  const std::string least = "peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s";
+  const DeviceType d =
+      device("{" + least + ", launch_overhead: 3us, issue_factor: 0.5, evidence: {rows: 4, spread: 0.07}}");
+  CHECK(d.launch_overhead_s == 3e-6);
+  CHECK(d.issue_factor == 0.5);
+  CHECK(d.evidence_rows == 4);
+  CHECK(d.evidence_spread == 0.07);
+  const DeviceType cpu = device("{kind: cpu, " + least + "}");
+  CHECK(find_source(cpu.sources, "efficiency")->text.ends_with(", the nearest CPU of the catalogue"));
+  CHECK(find_source(d.sources, "efficiency")->text.ends_with(", the nearest GPU of the catalogue"));
+  // Half the multiprocessors are filled by half the rows, as of {base: ...}.
+  const auto half_rows = [&](int sms) {
+    return device(fmt::format("{{generation: volta, sms: {}, {}}}", sms, least)).efficiency[0].half_rows;
+  };
+  CHECK(half_rows(80) == approx(2 * half_rows(40)));
+  CHECK(half_rows(40) > 0);
+  // What is wrong besides is told, at its place.
+  CHECK(error_in("{peak: {fp32: 10}, memory: 16GiB, memory_bandwidth: 500GB/s}") ==
+        "lab.yaml:1:15: devices.mine.peak.fp32: '10' lacks its unit; write a rate such as 15.7TFLOPS");
+  CHECK(error_in("{memory: 16GiB, memory_bandwidth: 500GB/s}") ==
+        "lab.yaml:1:1: devices.mine: key 'peak' is missing");
 }
 
 TEST_CASE("wrong devices are refused with their place and the remedy") {
