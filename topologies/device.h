@@ -58,7 +58,8 @@ struct DeviceType {
 };
 
 /// A device from its YAML mapping (an entry of `devices:` inline, or a catalogue file).
-///   peak: {fp32: 10TFLOPS, …}, memory, memory_bandwidth, efficiency     required
+///   peak: {fp32: 10TFLOPS, …}, memory, memory_bandwidth     required
+///   efficiency: below; without it, that of the nearest device of the catalogue (typical_efficiency.h)
 ///   launch_overhead (0), idle_power (0), peak_power (idle_power), reserved (0), title, kind: gpu (or cpu),
 ///   peer_to_peer (true), usable_memory (memory), generation, sms, clock, l2 (facts of the chip),
 ///   sources: {key: text}, issue_factor (0), evidence: {rows, spread, left_out_error}: what a fit writes
