@@ -399,6 +399,35 @@ std::string swap_copies(Plan& plan, Dice& dice) {
   return op->name;
 }
 
+/// Of stages that recompute: a pass' results are sent when the next task that computes is over.
+std::string send_late(Plan& plan, Dice& dice) {
+  const auto drops = [&](const Task& task) {
+    return std::any_of(task.ops.begin(), task.ops.end(), [&](const PlanOp& op) {
+      return op.meaning != no_meaning && plan.meaning->operations[op.meaning].is_dropped;
+    });
+  };
+  const auto computes = [](const Task& task) { return task.kind == Task::Kind::compute; };
+  std::vector<std::pair<TaskAt, TaskId>> found;  // a send, and the next task that computes
+  for (const TaskAt& at : tasks_of(plan, [](const Task& task) { return task.kind == Task::Kind::send; })) {
+    const std::vector<Task>& program = plan.roles[at.role].program;
+    const auto next = std::find_if(program.begin() + at.task, program.end(), computes);
+    if (next != program.end() && drops(program[program[at.task].after.front()]))
+      found.emplace_back(at, static_cast<TaskId>(next - program.begin()));
+  }
+  if (found.empty()) return "";
+  const auto [send, next] = dice.one_of(found);
+  const std::string name = name_at(plan, send);
+  Task moved = at(plan, send);
+  erase_task(plan, send);
+  moved.after = {next - 1};
+  std::vector<Task>& program = plan.roles[send.role].program;
+  for (Task& other : program)
+    for (TaskId& before : other.after)
+      if (before >= next) ++before;
+  program.insert(program.begin() + next, std::move(moved));
+  return name;
+}
+
 }  // namespace
 
 std::string change(Plan& plan, const TrainingGraph& graph, PlanMutant mutant, Dice& dice) {
@@ -444,6 +473,8 @@ std::string change(Plan& plan, const TrainingGraph& graph, PlanMutant mutant, Di
       return swap_copies(plan, dice);
     case PlanMutant::round_too_many:
       return change_rounds(plan, dice, false);
+    case PlanMutant::sent_late:
+      return send_late(plan, dice);
   }
   return "";
 }

@@ -30,8 +30,9 @@ enum class PlanMutant : std::uint8_t {
   message_twice,      ///< one sender's, in place of those of the others
   copies_swapped,     ///< a bucket is copied after it has been compressed, or back before it is decompressed
   round_too_many,     ///< of a collective: not wrong, but more than the rules follow
+  sent_late,          ///< results, when more has been computed since they were dropped
 };
-inline constexpr int plan_mutants = 20;
+inline constexpr int plan_mutants = 21;
 
 /// Changes the plan, or where a plan does not show it (which images, which tensors) what the plan says of
 /// itself. @return what was done, for people; "": there is nothing of the kind in the plan
