@@ -214,7 +214,9 @@ void CommandLine::add_check() {
   add_file(sub, check.file, "experiment (YAML), or a folder of results");
   add_settings(sub, check.settings);
   add_jobs(sub, check.jobs);
-  sub->add_flag("--prove", check.prove, "prove that the plan computes what one device would (docs/proof.md)");
+  sub->add_flag(
+      "--prove", check.prove,
+      "prove that the plan computes what one device would, one point after the other (docs/proof.md)");
   add_examples(sub, {{"convoy check lab.yaml", "what would be run, and the memory of its fullest device"},
                      {"convoy check lab.yaml --prove", "whether its plan sums every gradient of every image once"},
                      {"convoy check runs/half-batch", "which stored points of a results folder are sound"}});

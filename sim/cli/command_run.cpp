@@ -258,8 +258,13 @@ Exit run_command(const RunArguments& arguments) {
 }
 
 Exit check_command(const CheckArguments& arguments) {
-  if (std::filesystem::is_directory(arguments.file)) return check_folder(arguments.file);
-  if (const YamlNode root = load_yaml(arguments.file); root.find("network")) {
+  constexpr const char* proves = "--prove takes an experiment with a strategy, and this is a {}";
+  if (std::filesystem::is_directory(arguments.file)) {
+    if (arguments.prove) throw InputError({arguments.file, 0, 0}, fmt::format(proves, "folder"));
+    return check_folder(arguments.file);
+  }
+  if (const YamlNode root = load_yaml(arguments.file); const YamlNode* network = root.find("network")) {
+    if (arguments.prove) throw InputError(network->pos, fmt::format(proves, "network for convoy partition"));
     const OperationNetworkFile file = read_operation_network(root);
     write_stdout([&](std::ostream& out) {
       out << fmt::format("{}: {} operations and variables for convoy partition\n", file.name,
@@ -268,7 +273,13 @@ Exit check_command(const CheckArguments& arguments) {
     return Exit::done;
   }
   const Experiment experiment = Experiment::load(arguments.file, arguments.settings);
-  if (arguments.prove) return prove_experiment(experiment);
+  if (arguments.prove) {
+    Preparer preparer(experiment);
+    const ProvedExperiment proved = prove_experiment(preparer);
+    warn(model_warnings(preparer));
+    warn(experiment, proved.check);
+    return exit_for(proved.outcomes);
+  }
   if (experiment.plan()) {
     const std::string text = check_plan(read_plan(experiment), arguments.jobs);
     write_stdout([&](std::ostream& out) { out << text << '\n'; });

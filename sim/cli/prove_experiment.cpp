@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
 #include <ostream>
+#include <utility>
 
 #include "sim/base/clean_text.h"
-#include "sim/prove/prove.h"
 #include "sim/run/output_folder.h"
 #include "sim/run/search/search_spec.h"
 #include "sim/run/simulate.h"
@@ -14,29 +16,45 @@
 namespace convoy::inline cli {
 namespace {
 
-Proof prove_point(Preparer& preparer, const Experiment& experiment, std::size_t index, std::string& what) {
+Proof prove_point(Preparer& preparer, std::size_t index, std::string& what,
+                  std::optional<PlannedPoint>& planned) {
+  const Experiment& experiment = preparer.experiment();
   if (is_search(experiment.point(index).strategy))
     return {Proof::Outcome::not_covered,
             "`kind: auto` tries many plans; write the strategy that is to be proved"};
   const PreparedRun run = preparer.prepare(index);
+  planned = planned_point(run);
   if (run.phased) return {Proof::Outcome::not_covered, "devices come and go"};
-  what = fmt::format("{} images on {} {}", run.plan.images, run.machine.devices.size(),
-                     run.machine.devices.size() == 1 ? "device" : "devices");
-  return prove_plan(run.plan, run.report, *run.graph, run.machine);
+  const std::size_t devices = devices_used(run.plan, run.machine);
+  const BatchSpec batch = experiment.point(index).training.batch;
+  what = fmt::format("{} images on {} {}", run.plan.images, devices, devices == 1 ? "device" : "devices");
+  return prove_plan(run.plan, run.report, *run.graph, run.machine,
+                    static_cast<double>(batch.over(static_cast<std::int64_t>(devices))));
 }
 
 }  // namespace
 
-Exit prove_experiment(const Experiment& experiment) {
-  if (experiment.plan() || experiment.jobs())
-    throw InputError({"--prove", 0, 0},
-                     "proves the plans of experiments with a strategy; this file has none of its own");
-  Preparer preparer(experiment);
+Exit exit_for(const std::vector<Proof::Outcome>& outcomes) {
+  const auto any = [&](Proof::Outcome outcome) {
+    return std::find(outcomes.begin(), outcomes.end(), outcome) != outcomes.end();
+  };
+  if (any(Proof::Outcome::refuted)) return Exit::check_failed;
+  return any(Proof::Outcome::not_covered) ? Exit::bad_input : Exit::done;
+}
+
+ProvedExperiment prove_experiment(Preparer& preparer) {
+  const Experiment& experiment = preparer.experiment();
+  for (const auto& [key, node] : {std::pair{"plan", experiment.plan()}, {"jobs", experiment.jobs()}})
+    if (node)
+      throw InputError(node->pos,
+                       fmt::format("{}: --prove takes an experiment with one strategy of its own", key));
   preparer.ask_for_meaning();
-  bool refuted = false, not_covered = false;
+  ProvedExperiment proved;
+  proved.check.planned.resize(experiment.size());
   for (std::size_t i = 0; i < experiment.size(); ++i) {
     std::string what;
-    const Proof proof = prove_point(preparer, experiment, i, what);
+    const Proof proof = prove_point(preparer, i, what, proved.check.planned[i]);
+    proved.outcomes.push_back(proof.outcome);
     std::string line;
     switch (proof.outcome) {
       case Proof::Outcome::proved:
@@ -47,11 +65,9 @@ Exit prove_experiment(const Experiment& experiment) {
         break;
       case Proof::Outcome::refuted:
         line = "refuted: " + clean(proof.text);
-        refuted = true;
         break;
       case Proof::Outcome::not_covered:
         line = "not proved: " + clean(proof.text);
-        not_covered = true;
         break;
     }
     write_stdout([&](std::ostream& out) {
@@ -59,7 +75,7 @@ Exit prove_experiment(const Experiment& experiment) {
       out << line << '\n';
     });
   }
-  return refuted ? Exit::check_failed : not_covered ? Exit::bad_input : Exit::done;
+  return proved;
 }
 
 }  // namespace convoy::cli

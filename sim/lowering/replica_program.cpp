@@ -243,18 +243,19 @@ void ReplicaProgram::mean_bucket(OpMeaning::Act act, std::size_t bucket) {
   tasks_.mean(*meaning_, meaning);
 }
 
-/// What a device does before it sends a bucket's gradients.
+/// What a device does before it sends a bucket's gradients. What is compressed is the filled bucket, as
+/// DistributedDataParallel hands it to its hooks.
 void ReplicaProgram::prepare_message(std::size_t bucket) {
   const GroupBucket& of = buckets_[bucket];
   compressed_.resize(buckets_.size());
-  if (const Compressor& compressor = of.group->compressor(); compressor.active()) {
-    compressed_[bucket] = compressor.add_compression(tasks_, bucket, of.bytes());
-    mean_bucket(OpMeaning::Act::compress, bucket);
-  }
   if (of.group->is_copied(of.bucket())) {
     tasks_.add_unnamed(
         elementwise_op(fmt::format("bucket {} filled", bucket), of.bytes() / 4, 2 * of.bytes()));
     mean_bucket(OpMeaning::Act::fill, bucket);
+  }
+  if (const Compressor& compressor = of.group->compressor(); compressor.active()) {
+    compressed_[bucket] = compressor.add_compression(tasks_, bucket, of.bytes());
+    mean_bucket(OpMeaning::Act::compress, bucket);
   }
 }
 

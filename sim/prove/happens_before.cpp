@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <utility>
 
 namespace convoy::inline prove {
 
@@ -19,6 +20,8 @@ RoleOrder::RoleOrder(const Role& role)
   for (TaskId t = 0; t < role.program.size(); ++t) {
     const Task& task = role.program[t];
     const bool computes = task.kind == Task::Kind::compute;
+    if (computes && task.stream != 0)
+      throw NotCovered(fmt::format("'{}' computes beside the compute stream", task.name));
     const auto wait = [&](TaskId before) {
       next[before].push_back(t);
       ++waits[t];
@@ -94,6 +97,12 @@ void HappensBefore::for_each(const Machine& machine,
                                 name_of(plan_.roles[r], t, machine),
                                 plan_.communications[plan_.roles[r].program[t].comm].name));
   throw Refuted(fmt::format("{} tasks wait for each other", left));
+}
+
+const OpMeaning* meaning_in_graph(const Meaning& meaning, const PlanOp& op) {
+  if (op.meaning == no_meaning) return nullptr;
+  const OpMeaning& means = meaning.operations[op.meaning];
+  return means.act == OpMeaning::Act::compute && means.operation != no_meaning ? &means : nullptr;
 }
 
 std::string name_of(const Role& role, const Machine& machine) {

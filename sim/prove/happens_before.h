@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -25,6 +24,7 @@ struct NotCovered : std::runtime_error {
 /// What must be over before what in a role's program. Compute tasks follow one another (stream 0); their
 /// places are counted from 0.
 struct RoleOrder {
+  /// @throws NotCovered: a task computes on another stream
   explicit RoleOrder(const Role& role);
 
   std::vector<std::uint32_t> begins;  ///< by task: so many compute tasks are over when it begins, at least
@@ -48,6 +48,9 @@ class HappensBefore {
   const Plan& plan_;
   std::vector<RoleOrder> roles_;
 };
+
+/// What an operation of the plan means that is one of the training graph; else nullptr.
+const OpMeaning* meaning_in_graph(const Meaning& meaning, const PlanOp& op);
 
 /// "n0 and 7 more"
 std::string name_of(const Role& role, const Machine& machine);

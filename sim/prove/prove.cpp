@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <variant>
 
 #include "sim/prove/happens_before.h"
 #include "sim/prove/prove_gradients.h"
@@ -15,14 +17,29 @@ namespace convoy::inline prove {
 namespace {
 
 void check_all(const Plan& plan, const StrategyReport& report, const TrainingGraph& graph,
-               const Machine& machine) {
+               const Machine& machine, double images) {
   if (!plan.meaning) throw NotCovered("the strategy does not say yet what its tasks read and write");
   if (plan.service()) throw NotCovered("workers have no common step");
+  if (std::abs(plan.images - images) > 1e-9 * images)
+    throw Refuted(fmt::format("a step has {} images, and the global batch has {}", plan.images, images));
   const HappensBefore order(plan);
   RoundRules rounds(plan, machine);
   prove_results(plan, graph, machine, order, rounds);
   prove_gradients(plan, report, graph, machine, order, rounds);
   prove_memory(plan, graph, machine);
+}
+
+/// Of how many images a batch normalization of the plan takes mean and variance; 0: of the whole batch, or
+/// there is none.
+double normalized_images(const Plan& plan, const TrainingGraph& graph) {
+  double least = plan.images;
+  for (const OpMeaning& means : plan.meaning->operations) {
+    if (means.operation == no_meaning || means.images.count == 0) continue;
+    const auto* norm =
+        std::get_if<Normalization>(&graph.model.layers[graph.operations[means.operation].layer].kind);
+    if (norm && norm->over == Normalization::Over::batch) least = std::min(least, means.images.count);
+  }
+  return least < plan.images ? least : 0;
 }
 
 /// What rules let pass because it is the strategy's purpose.
@@ -33,6 +50,8 @@ std::string allowed_by(const Plan& plan, const StrategyReport& report, const Tra
   for (const PipelineStage& stage : report.stages) versions = std::max(versions, stage.weight_versions);
   if (plan.endless() && versions > 1)
     add(fmt::format("gradients up to {} update{} old", versions - 1, versions == 2 ? "" : "s"));
+  if (const double images = normalized_images(plan, graph); images > 0)
+    add(fmt::format("batch normalization over {} image{} at a time", images, images == 1 ? "" : "s"));
   const auto sent_as = [&](auto is) {
     return std::any_of(plan.meaning->buckets.begin(), plan.meaning->buckets.end(),
                        [&](const BucketMeaning& bucket) { return is(bucket.element_bytes); });
@@ -47,11 +66,11 @@ std::string allowed_by(const Plan& plan, const StrategyReport& report, const Tra
 }  // namespace
 
 Proof prove_plan(const Plan& plan, const StrategyReport& report, const TrainingGraph& graph,
-                 const Machine& machine) {
+                 const Machine& machine, double images) {
   Proof proof;
   for (const Role& role : plan.roles) proof.tasks += role.program.size();
   try {
-    check_all(plan, report, graph, machine);
+    check_all(plan, report, graph, machine, images);
     proof.allowed = allowed_by(plan, report, graph);
   } catch (const Refuted& refuted) {
     proof.outcome = Proof::Outcome::refuted;
@@ -61,6 +80,13 @@ Proof prove_plan(const Plan& plan, const StrategyReport& report, const TrainingG
     proof.text = not_covered.what();
   }
   return proof;
+}
+
+std::size_t devices_used(const Plan& plan, const Machine& machine) {
+  std::size_t devices = 0;
+  for (const Role& role : plan.roles)
+    if (role.members.front() < machine.devices.size()) devices += role.members.size();
+  return devices;
 }
 
 }  // namespace convoy::prove

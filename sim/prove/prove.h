@@ -32,8 +32,12 @@ struct Proof {
 /// by role; only who sends to whom is looked at member by member.
 /// @param plan one that says what its tasks mean (Plan::meaning), else it is not covered
 /// @param report which versions of parameters a stage keeps
+/// @param images of the global batch, as the experiment asks for it
 /// @pre validate(plan, machine)
 Proof prove_plan(const Plan& plan, const StrategyReport& report, const TrainingGraph& graph,
-                 const Machine& machine);
+                 const Machine& machine, double images);
+
+/// How many devices have a program in the plan.
+std::size_t devices_used(const Plan& plan, const Machine& machine);
 
 }  // namespace convoy::prove

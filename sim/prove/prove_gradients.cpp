@@ -162,7 +162,8 @@ class GradientProver {
   /// update before has ended, each once: in a step the global batch. Of a run that goes on, what comes after
   /// the last update is left out.
   void check_images(std::uint32_t layer, const std::vector<std::uint32_t>& roles) {
-    std::vector<double> signature;
+    const std::size_t updates = uses_[roles.front()].updates[layer].size();
+    std::vector<double> signature{static_cast<double>(updates)};
     for (const std::uint32_t r : roles) {
       signature.push_back(r);
       for (const Event& event : uses_[r].gradients[layer])
@@ -170,7 +171,6 @@ class GradientProver {
                                            static_cast<double>(update_of(r, layer, event))});
     }
     if (!known_images_.insert(std::move(signature)).second) return;
-    const std::size_t updates = uses_[roles.front()].updates[layer].size();
     std::vector<std::vector<std::pair<double, double>>> parts(updates);  // by update: first image, count
     for (const std::uint32_t r : roles)
       for (const Event& event : uses_[r].gradients[layer]) {
@@ -217,14 +217,6 @@ class GradientProver {
     if (!plan_.endless() && updates.size() != 1)
       throw Refuted(fmt::format("{}: {} is updated {} times", at(r, updates[1].task), name, updates.size()));
     std::map<std::int64_t, std::size_t> oldest;  // by micro-batch: updates before the first to read
-    const auto check = [&](const Event& event, std::size_t at_update) {
-      const std::size_t first = oldest.try_emplace(event.micro_batch, at_update).first->second;
-      if (at_update - first >= versions_[r])
-        throw Refuted(fmt::format(
-            "{}: {} comes {} after the version that its micro-batch began with; {} kept", at(r, event.task),
-            graph_.operations[event.operation].name, count_of(at_update - first, "update"),
-            versions_[r] == 1 ? "only the newest is" : fmt::format("{} are", versions_[r])));
-    };
     std::vector<const Event*> all;
     for (const auto* events : {&uses_[r].reads[layer], &uses_[r].gradients[layer]})
       for (const Event& event : *events) all.push_back(&event);
@@ -234,7 +226,12 @@ class GradientProver {
       if (!plan_.endless() && update > 0)
         throw Refuted(fmt::format("{}: {} comes after the update of {}, of whose old version it is",
                                   at(r, event->task), graph_.operations[event->operation].name, name));
-      check(*event, update);
+      const std::size_t missed = update - oldest.try_emplace(event->micro_batch, update).first->second;
+      if (missed >= versions_[r])
+        throw Refuted(fmt::format(
+            "{}: {} comes {} after the version that its micro-batch began with; {} kept", at(r, event->task),
+            graph_.operations[event->operation].name, count_of(missed, "update"),
+            versions_[r] == 1 ? "only the newest is" : fmt::format("{} are", versions_[r])));
     }
   }
   static std::string count_of(std::size_t count, const char* what) {
@@ -288,6 +285,7 @@ class GradientProver {
     const BucketMeaning& bucket = meaning_.buckets[id];
     if (bucket.parameters.empty())
       throw Refuted(fmt::format("{}: a bucket has no tensors", name_of(plan_.roles[r], machine_)));
+    check_members(r, bucket);
     check_bytes(r, bucket, use);
     if (bucket.zero == 0) {
       check_sum(r, bucket, use);
@@ -303,6 +301,20 @@ class GradientProver {
       check_gather_after(r, bucket, use);
   }
 
+  /// Tensors that go together are updated together.
+  void check_members(std::uint32_t r, const BucketMeaning& bucket) const {
+    const auto times = [&](std::size_t p) {
+      const auto of = uses_[r].updates.find(graph_.parameters[p].layer);
+      return of == uses_[r].updates.end() ? 0 : of->second.size();
+    };
+    const std::size_t first = bucket.parameters.front();
+    for (const std::size_t p : bucket.parameters)
+      if (times(p) == 0 || times(p) != times(first))
+        throw Refuted(fmt::format("{}: {} and {} are in one bucket, and are updated {} and {} times",
+                                  name_of(plan_.roles[r], machine_), graph_.parameters[first].name,
+                                  graph_.parameters[p].name, times(first), times(p)));
+  }
+
   void check_bytes(std::uint32_t r, const BucketMeaning& bucket, const BucketUse& use) const {
     if (bucket.element_bytes == 0) return;  // which gradients are sent, and how many, compression decides
     double bytes = 0;
@@ -314,13 +326,15 @@ class GradientProver {
                                   name_of(plan_.roles[r], machine_), comm.name, comm.bytes, bytes));
   }
 
-  const std::vector<Event>& updates_of(std::uint32_t r, std::size_t p) {
-    return uses_[r].updates[graph_.parameters[p].layer];
+  /// @pre the role updates the parameter's layer
+  const std::vector<Event>& updates_of(std::uint32_t r, std::size_t p) const {
+    return uses_[r].updates.at(graph_.parameters[p].layer);
   }
-  std::vector<Event> gradients_of(std::uint32_t r, std::size_t p) {
+  std::vector<Event> gradients_of(std::uint32_t r, std::size_t p) const {
     std::vector<Event> events;
-    for (const Event& event : uses_[r].gradients[graph_.parameters[p].layer])
-      if (event.operation == graph_.parameters[p].gradient) events.push_back(event);
+    if (const auto of = uses_[r].gradients.find(graph_.parameters[p].layer); of != uses_[r].gradients.end())
+      for (const Event& event : of->second)
+        if (event.operation == graph_.parameters[p].gradient) events.push_back(event);
     return events;
   }
   std::string gradient_text(std::size_t p, const Event& event) const {
@@ -344,6 +358,7 @@ class GradientProver {
     const bool compressed = bucket.element_bytes != element_bytes(graph_.options.precision);
     check_pairs(r, use, Act::compress, Act::decompress, compressed ? updates : 0);
     check_pairs(r, use, Act::fill, Act::empty, acts(use, Act::fill).empty() ? 0 : updates);
+    if (compressed && !acts(use, Act::fill).empty()) check_copies(r, use, updates);
     for (std::size_t k = 0; k < updates; ++k) {
       const TaskId sum = use.sums[k];
       const Communication& comm = plan_.communications[plan_.roles[r].program[sum].comm];
@@ -393,6 +408,17 @@ class GradientProver {
         throw Refuted(
             fmt::format("{}: does not wait for '{}'", at(r, event.task), comm_name(r, use.sums[k])));
     }
+  }
+
+  /// What is compressed is the bucket's copy.
+  void check_copies(std::uint32_t r, const BucketUse& use, std::size_t times) const {
+    const auto check = [&](Act first, Act second, const char* what) {
+      for (std::size_t k = 0; k < times; ++k)
+        if (acts(use, first)[k].number > acts(use, second)[k].number)
+          throw Refuted(fmt::format("{}: its gradients are {}", at(r, acts(use, second)[k].task), what));
+    };
+    check(Act::fill, Act::compress, "compressed before they are copied into the bucket");
+    check(Act::decompress, Act::empty, "copied back before they are decompressed");
   }
 
   void check_waits(std::uint32_t r, const Event& event, TaskId message, std::size_t p) const {

@@ -18,9 +18,9 @@ namespace {
 /// the graph's buffers need.
 class MemoryProver {
  public:
-  MemoryProver(const Role& role, const Meaning& meaning, const TrainingGraph& graph,
+  MemoryProver(const Plan& plan, const Role& role, const TrainingGraph& graph,
                const std::vector<std::vector<std::uint32_t>>& used_by)
-      : role_(role), meaning_(meaning), graph_(graph), used_by_(used_by) {
+      : plan_(plan), role_(role), meaning_(*plan.meaning), graph_(graph), used_by_(used_by) {
     for (TaskId t = 0; t < role.program.size(); ++t)
       for (const PlanOp& op : role.program[t].ops) ops_.push_back({t, &op});
   }
@@ -62,25 +62,36 @@ class MemoryProver {
   };
   static std::size_t at(MemoryClass memory_class) { return static_cast<std::size_t>(memory_class); }
 
-  const OpMeaning* meaning_of(const PlanOp& op) const {
-    if (op.meaning == no_meaning) return nullptr;
-    const OpMeaning& means = meaning_.operations[op.meaning];
-    return means.act == OpMeaning::Act::compute && means.operation != no_meaning ? &means : nullptr;
+  /// Of which operations' outputs the role receives a view, which may be a part of the output.
+  std::vector<bool> find_received_views() const {
+    std::vector<bool> is_view(graph_.operations.size(), false);
+    for (const Task& task : role_.program) {
+      if (task.kind != Task::Kind::receive) continue;
+      const CommMeaning& carries = meaning_.communications[plan_.communications[task.comm].meaning];
+      for (const CommMeaning::Result& result : carries.results)
+        if (graph_.operations[result.operation].layer != result.layer) is_view[result.operation] = true;
+    }
+    return is_view;
   }
 
   /// What a stage drops and makes again lives twice, but for what it has received.
   void find_lives() {
     std::vector<bool> is_run(graph_.operations.size(), false);
     for (const Op& op : ops_)
-      if (const OpMeaning* means = meaning_of(*op.op)) is_run[means->operation] = true;
+      if (const OpMeaning* means = meaning_in_graph(meaning_, *op.op)) is_run[means->operation] = true;
+    const std::vector<bool> is_view = find_received_views();
     for (std::size_t i = 0; i < ops_.size(); ++i) {
-      const OpMeaning* means = meaning_of(*ops_[i].op);
+      const OpMeaning* means = meaning_in_graph(meaning_, *ops_[i].op);
       if (!means) continue;
       for (const std::uint32_t b : used_by_[means->operation]) {
         const Buffer& buffer = graph_.buffers[b];
         // A gradient that several stages add to may lie in the place of any part of it.
         if (buffer.role == BufferRole::output_gradient &&
             !std::all_of(buffer.uses.begin(), buffer.uses.end(), [&](OpId op) { return is_run[op]; }))
+          continue;
+        // Of a tensor made elsewhere, views are here each by itself, for as long as they are read.
+        if (!is_run[buffer.born] &&
+            std::any_of(buffer.uses.begin(), buffer.uses.end(), [&](OpId op) { return is_view[op]; }))
           continue;
         const bool first_time = means->is_dropped && is_run[buffer.born];
         const double bytes =
@@ -101,6 +112,7 @@ class MemoryProver {
     }
   }
 
+  const Plan& plan_;
   const Role& role_;
   const Meaning& meaning_;
   const TrainingGraph& graph_;
@@ -117,7 +129,7 @@ void prove_memory(const Plan& plan, const TrainingGraph& graph, const Machine& m
   std::vector<std::vector<std::uint32_t>> used_by(graph.operations.size());
   for (std::uint32_t b = 0; b < graph.buffers.size(); ++b)
     for (const OpId op : graph.buffers[b].uses) used_by[op].push_back(b);
-  for (const Role& role : plan.roles) MemoryProver(role, *plan.meaning, graph, used_by).prove(machine);
+  for (const Role& role : plan.roles) MemoryProver(plan, role, graph, used_by).prove(machine);
 }
 
 }  // namespace convoy::prove

@@ -8,6 +8,8 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -107,7 +109,13 @@ class ResultProver {
       std::vector<bool>& runs = is_here_.emplace_back(graph.model.layers.size(), false);
       for (const Task& task : role.program)
         for (const PlanOp& op : task.ops)
-          if (op.operation != PlanOp::of_plan) runs[graph.operations[op.operation].layer] = true;
+          if (const OpMeaning* means = meaning_in_graph(meaning_, op))
+            runs[graph.operations[means->operation].layer] = true;
+      std::map<std::uint32_t, std::uint32_t>& ends = pass_ends_.emplace_back();
+      for (TaskId t = 0; t < role.program.size(); ++t)
+        for (const PlanOp& op : role.program[t].ops)
+          if (const OpMeaning* means = meaning_in_graph(meaning_, op); means && means->is_dropped)
+            ends[means->pass] = order.of(is_here_.size() - 1).begins[t] + 1;
     }
     for (OpId op = 0; op < graph.operations.size(); ++op) {
       if (!contents_.adds_parts(op)) continue;
@@ -143,7 +151,17 @@ class ResultProver {
   std::string at(std::uint32_t r, TaskId t) const { return name_of(plan_.roles[r], t, machine_); }
   std::uint32_t lane(std::uint32_t r) const { return meaning_.lanes[plan_.roles[r].members.front()]; }
 
-  /// "the gradient of conv1's output (from conv2.data_gradient) of images 0 to 31"
+  /// What it says that it does: of an update a share, however large.
+  static bool does_work_of(const PlanOp& op, const Operation& operation) {
+    Work work = operation.work;
+    if (operation.phase == Phase::update) {
+      work.flops_per_image = op.work.flops_per_image, work.flops_fixed = op.work.flops_fixed;
+      work.bytes_per_image = op.work.bytes_per_image, work.bytes_fixed = op.work.bytes_fixed;
+    }
+    return op.work == work;
+  }
+
+  /// "what conv1.forward makes of images 0 to 31"
   std::string text_of_result(std::uint32_t r, OpId op, const ImageRange& images) const {
     const Operation& operation = graph_.operations[op];
     return fmt::format("what {} makes of {}", operation.name, text_of(images, lane(r)));
@@ -155,9 +173,12 @@ class ResultProver {
         throw NotCovered(fmt::format("what '{}' reads is not said", op.name));
       return;
     }
-    const OpMeaning& means = meaning_.operations[op.meaning];
-    if (means.act != OpMeaning::Act::compute || means.operation == no_meaning) return;
+    const OpMeaning* meaning = meaning_in_graph(meaning_, op);
+    if (!meaning) return;
+    const OpMeaning& means = *meaning;
     const Operation& operation = graph_.operations[means.operation];
+    if ((op.operation != PlanOp::of_plan && op.operation != means.operation) || !does_work_of(op, operation))
+      throw Refuted(fmt::format("{}: {} does other work than {}", at(r, t), op.name, operation.name));
     if (operation.phase == Phase::update) return;
     if (std::abs(op.images - means.images.count) > 1e-9 * (1 + op.images))
       throw Refuted(fmt::format("{}: {} runs on {} images of {}", at(r, t), op.name, op.images,
@@ -283,18 +304,7 @@ class ResultProver {
     for (const CommMeaning::Result& result : carries.results) {
       bytes_per_image += static_cast<double>(elements(graph_.model.layers[result.layer].output)) *
                          element_bytes(graph_.options.precision);
-      const Made* sent = nullptr;
-      for (const auto& [content, all] : made_[r][carries.micro_batch])
-        for (const Made& made : all)
-          if (made.operation == result.operation && made.from < order_.of(r).begins[t]) sent = &made;
-      if (!sent)
-        throw Refuted(fmt::format("{}: does not wait for {}", at(r, t),
-                                  text_of_result(r, result.operation, carries.images)));
-      if (!same_images(sent->images, carries.images))
-        throw Refuted(fmt::format("{}: sends {}, and has that of {}", at(r, t),
-                                  text_of_result(r, result.operation, carries.images),
-                                  text_of(sent->images, lane(r))));
-      carried.push_back(sent->content);
+      carried.push_back(sent_result(r, t, carries, result.operation));
     }
     const double bytes = bytes_per_image * carries.images.count;
     if (std::abs(bytes - comm.bytes) > 1e-9 * (1 + bytes))
@@ -304,6 +314,32 @@ class ResultProver {
     if (of_comm && *of_comm != carried)
       throw Refuted(fmt::format("{}: sends other sums than others do with it", at(r, t)));
     of_comm = std::move(carried);
+  }
+
+  /// What of an operation there is to send; of sums of several parts, that of the most.
+  /// A result that goes with its pass can be sent when the pass ends, and no later.
+  Content sent_result(std::uint32_t r, TaskId t, const CommMeaning& carries, OpId operation) {
+    const std::uint32_t place = order_.of(r).begins[t];
+    const auto is_more = [&](const Made& a, const Made& b) {
+      const std::vector<OpId>&of_a = contents_.of(a.content), &of_b = contents_.of(b.content);
+      return std::tuple(of_a.size(), of_b, a.images.first) > std::tuple(of_b.size(), of_a, b.images.first);
+    };
+    const Made *sent = nullptr, *other = nullptr, *gone = nullptr;
+    for (const auto& [content, all] : made_[r][carries.micro_batch])
+      for (const Made& made : all) {
+        if (made.operation != operation || made.from >= place) continue;
+        const Made*& of = !same_images(made.images, carries.images)           ? other
+                          : made.pass && pass_ends_[r].at(*made.pass) < place ? gone
+                                                                              : sent;
+        if (!of || is_more(made, *of)) of = &made;
+      }
+    if (sent) return sent->content;
+    const std::string wanted = text_of_result(r, operation, carries.images);
+    if (gone) throw Refuted(fmt::format("{}: sends {}, which is no longer there", at(r, t), wanted));
+    if (other)
+      throw Refuted(
+          fmt::format("{}: sends {}, and has that of {}", at(r, t), wanted, text_of(other->images, lane(r))));
+    throw Refuted(fmt::format("{}: does not wait for {}", at(r, t), wanted));
   }
 
   void receive(std::uint32_t r, TaskId t, const CommMeaning& carries) {
@@ -329,6 +365,8 @@ class ResultProver {
   std::vector<std::vector<Content>> summands_;
   std::vector<bool> has_forward_, has_data_gradient_;  ///< by layer: whether they are operations
   std::vector<std::vector<bool>> is_here_;             ///< by role and layer
+  /// By role and pass, of those whose results go: the place after their last operation.
+  std::vector<std::map<std::uint32_t, std::uint32_t>> pass_ends_;
 };
 
 }  // namespace

@@ -108,13 +108,6 @@ constexpr auto planned_fields = [](auto& archive, auto& planned) {
   archive.texts("warnings", planned.warnings);
 };
 
-PlannedPoint planned_point(const PreparedRun& run) {
-  const MemoryNeed need = memory_need(run);
-  PlannedPoint planned{need.device, need.device_bytes, need.peak.level, need.process.bytes, warnings_of(run)};
-  if (!need.warning.empty()) planned.warnings.push_back(need.warning);
-  return planned;
-}
-
 /// Indices of the points that the store does not have, or has damaged; of several equal points, the first.
 std::vector<std::size_t> missing_points(Store& store, const SweepOptions& options) {
   const std::vector<std::string>& keys = store.subject().keys;
@@ -133,6 +126,13 @@ std::vector<std::size_t> missing_points(Store& store, const SweepOptions& option
 }
 
 }  // namespace
+
+PlannedPoint planned_point(const PreparedRun& run) {
+  const MemoryNeed need = memory_need(run);
+  PlannedPoint planned{need.device, need.device_bytes, need.peak.level, need.process.bytes, warnings_of(run)};
+  if (!need.warning.empty()) planned.warnings.push_back(need.warning);
+  return planned;
+}
 
 std::string point_text(std::size_t index, const Coordinates& coordinates) {
   std::string text;

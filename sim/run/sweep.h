@@ -59,6 +59,8 @@ struct PlannedPoint {
   std::vector<std::string> warnings;                    ///< those that its run would have
 };
 
+PlannedPoint planned_point(const PreparedRun& run);
+
 struct SweepCheck {
   std::vector<std::optional<PlannedPoint>> planned;  ///< by point
   std::vector<FailedPoint> failed;                   ///< although the input is right, in the sweep's order

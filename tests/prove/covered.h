@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/prove/prove.h"
 #include "tests/laws/random_experiment.h"
 
 namespace convoy::lab {
@@ -15,7 +16,13 @@ inline Plan plan_with_meaning(const lab::Experiment& it) {
   return it.strategy().plan({it.graph(), it.machine(), it.cost(), it.batch(), true}).plan;
 }
 
-/// A network of several blocks, of which some have two ways, for pipelines of so many stages.
+/// Images of the global batch that an experiment asks for, of a plan on its devices.
+inline double images_asked_for(const lab::Experiment& it, const Plan& plan) {
+  return static_cast<double>(it.batch().over(static_cast<std::int64_t>(devices_used(plan, it.machine()))));
+}
+
+/// A network of several blocks, of which some have two ways, or read half of the channels of an earlier one
+/// (as ShuffleNet does), for pipelines of so many stages.
 inline std::string blocks(Dice& dice, int stages) {
   std::string layers;
   const auto add = [&](const std::string& keys) { layers += fmt::format("{{{}}}, ", keys); };
@@ -27,6 +34,12 @@ inline std::string blocks(Dice& dice, int stages) {
       add(fmt::format("name: out{}, kind: conv2d, out_channels: 8, kernel: 3, padding: 1", block));
       const int from = dice.between(0, block);  // over several blocks, some of other stages
       add(fmt::format("name: sum{0}, kind: add, inputs: [out{0}, in{1}]", block, from));
+    }
+    if (dice.between(0, 2) == 0) {
+      const int from = dice.between(0, block);
+      add(fmt::format("name: way{}, kind: conv2d, out_channels: 4, kernel: 1", block));
+      add(fmt::format("name: half{}, kind: slice, first: 4, last: 8, inputs: [in{}]", block, from));
+      add(fmt::format("name: both{0}, kind: concat, inputs: [way{0}, half{0}]", block));
     }
   }
   add("name: flat, kind: flatten");
@@ -40,7 +53,7 @@ struct CoveredExperiment {
   int batch;  ///< a device
   explicit CoveredExperiment(Dice& dice) {
     RandomCluster of;
-    of.fabric = dice.one_of(fabrics());
+    of.fabric = dice.one_of(fabrics()) + dice.one_of<std::string>({"", ", protocol: tcp"});  // tcp: copies
     of.bandwidth_Bps = 1e9;
     of.latency_s = 1e-6;
     of.devices = dice.one_of<int>({1, 2, 4});

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -103,14 +104,16 @@ std::string drop_task(Plan& plan, Dice& dice) {
   return name;
 }
 
-std::string shorten(Plan& plan, Dice& dice) {
+std::string change_rounds(Plan& plan, Dice& dice, bool lose) {
   const std::vector<std::uint32_t> used = used_patterns(plan, true);
   if (used.empty()) return "";
   const std::uint32_t of = dice.one_of(used);
   std::vector<Round>& rounds = plan.patterns[of].rounds;
   if (rounds.empty()) return "";
   const int round = dice.between(0, static_cast<int>(rounds.size()) - 1);
-  if (Round& chosen = rounds[static_cast<std::size_t>(round)]; chosen.repeat > 1)
+  if (Round& chosen = rounds[static_cast<std::size_t>(round)]; !lose)
+    ++chosen.repeat;
+  else if (chosen.repeat > 1)
     --chosen.repeat;
   else
     rounds.erase(rounds.begin() + round);
@@ -134,17 +137,25 @@ std::string repeat_collective(Plan& plan, Dice& dice) {
   return plan.communications[comm].name;
 }
 
-std::string change_bucket(Plan& plan, Dice& dice, bool lose) {
+/// With its bytes.
+std::string change_bucket(Plan& plan, const TrainingGraph& graph, Dice& dice, bool lose) {
   std::vector<BucketMeaning>& buckets = plan.meaning->buckets;
   if (buckets.empty() || (!lose && buckets.size() < 2)) return "";
   const int from = dice.between(0, static_cast<int>(buckets.size()) - 1);
   std::vector<std::size_t>& tensors = buckets[static_cast<std::size_t>(from)].parameters;
   const int tensor = dice.between(0, static_cast<int>(tensors.size()) - 1);
   const std::size_t parameter = tensors[static_cast<std::size_t>(tensor)];
+  const std::size_t changed =
+      lose ? static_cast<std::size_t>(from) : (static_cast<std::size_t>(from) + 1) % buckets.size();
   if (lose)
     tensors.erase(tensors.begin() + tensor);
   else
-    buckets[(static_cast<std::size_t>(from) + 1) % buckets.size()].parameters.push_back(parameter);
+    buckets[changed].parameters.push_back(parameter);
+  const double bytes =
+      buckets[changed].element_bytes * static_cast<double>(graph.parameters[parameter].elements);
+  for (Communication& comm : plan.communications)
+    if (comm.meaning != no_meaning && plan.meaning->communications[comm.meaning].bucket == changed)
+      comm.bytes += lose ? -bytes : bytes;
   return fmt::format("parameter {} of bucket {}", parameter, from);
 }
 
@@ -279,9 +290,147 @@ std::string free_early(Plan& plan, Dice& dice) {
   return fmt::format("before {}", ops[last]->name);
 }
 
+template <class Do>
+void for_each_op(Plan& plan, Do act) {
+  for (Role& role : plan.roles)
+    for (Task& task : role.program)
+      for (PlanOp& op : task.ops)
+        if (op.meaning != no_meaning) act(op, plan.meaning->operations[op.meaning]);
+}
+
+std::string drop_update(Plan& plan, const TrainingGraph& graph, Dice& dice) {
+  const auto updates = [&](const PlanOp& op) {
+    const OpMeaning* means = meaning_in_graph(*plan.meaning, op);
+    return means && graph.operations[means->operation].phase == Phase::update
+               ? graph.operations[means->operation].layer
+               : no_meaning;
+  };
+  std::vector<std::uint32_t> layers;
+  for_each_op(plan, [&](const PlanOp& op, const OpMeaning&) {
+    if (updates(op) != no_meaning) layers.push_back(updates(op));
+  });
+  const std::uint32_t layer = dice.one_of(layers);
+  for (Role& role : plan.roles) {
+    std::vector<std::pair<Task*, std::size_t>> found;
+    for (Task& task : role.program)
+      for (std::size_t i = 0; i < task.ops.size(); ++i)
+        if (updates(task.ops[i]) == layer) found.emplace_back(&task, i);
+    if (found.empty()) continue;
+    const auto [task, index] = found.back();
+    task->ops.erase(task->ops.begin() + static_cast<std::ptrdiff_t>(index));
+  }
+  return graph.model.layers[layer].name;
+}
+
+/// Of plans that give all devices equally many.
+std::string take_image(Plan& plan) {
+  double images = 0;
+  bool equal = true;
+  const auto look = [&](const OpMeaning& means) {
+    if (means.images.count == 0) return;
+    equal = equal && (images == 0 || images == means.images.count);
+    images = means.images.count;
+  };
+  for_each_op(plan, [&](const PlanOp&, const OpMeaning& means) { look(means); });
+  if (!equal || images < 2) return "";
+  const double left = (images - 1) / images;
+  const auto shrink = [&](ImageRange& range) { range = {range.first * left, range.count * left}; };
+  for_each_op(plan, [&](PlanOp& op, OpMeaning& means) {
+    if (means.images.count > 0) op.images *= left;
+    shrink(means.images);
+  });
+  for (CommMeaning& carries : plan.meaning->communications) shrink(carries.images);
+  for (Communication& comm : plan.communications)
+    if (comm.meaning != no_meaning && plan.meaning->communications[comm.meaning].images.count > 0)
+      comm.bytes *= left;
+  plan.images *= left;
+  return fmt::format("{} images in place of {}", images - 1, images);
+}
+
+std::string change_work(Plan& plan, Dice& dice) {
+  std::size_t index = 0, other_index = 0;
+  Task *task = nullptr, *other_task = nullptr;
+  PlanOp* op = pick_op(plan, dice, index, task);
+  const PlanOp* other = pick_op(plan, dice, other_index, other_task);
+  if (!op || op->operation == PlanOp::of_plan || other->operation == PlanOp::of_plan) return "";
+  if (dice.coin()) {
+    if (op->operation == other->operation) return "";
+    op->operation = other->operation;
+  } else {
+    if (op->work.phase == Phase::update || op->work == other->work) return "";
+    op->work = other->work;
+  }
+  return op->name;
+}
+
+std::string repeat_message(Plan& plan) {
+  for (const std::uint32_t of : used_patterns(plan, false)) {
+    Pattern& pattern = plan.patterns[of];
+    if (pattern.groups.size() < 2) continue;
+    std::vector<EndpointId> all;
+    for (const std::vector<EndpointId>& group : pattern.groups)
+      all.insert(all.end(), group.begin(), group.end());
+    pattern.rounds[0].pairs.assign(pattern.groups.size(), {0, 1});
+    pattern.groups = {all};
+    return fmt::format("pattern {}", of);
+  }
+  return "";
+}
+
+std::string swap_copies(Plan& plan, Dice& dice) {
+  using Act = OpMeaning::Act;
+  std::vector<std::pair<PlanOp*, PlanOp*>> found;
+  for (Role& role : plan.roles) {
+    std::map<std::pair<std::uint32_t, Act>, PlanOp*> acts;  // by bucket
+    for (Task& task : role.program)
+      for (PlanOp& op : task.ops)
+        if (op.meaning != no_meaning)
+          if (const OpMeaning& means = plan.meaning->operations[op.meaning]; means.act != Act::compute)
+            acts[{means.bucket, means.act}] = &op;
+    for (const auto& [of, op] : acts)
+      if (of.second == Act::compress || of.second == Act::decompress)
+        if (const auto copy = acts.find({of.first, of.second == Act::compress ? Act::fill : Act::empty});
+            copy != acts.end())
+          found.emplace_back(op, copy->second);
+  }
+  if (found.empty()) return "";
+  const auto [op, copy] = dice.one_of(found);
+  std::swap(*op, *copy);
+  return op->name;
+}
+
+/// Of stages that recompute: a pass' results are sent when the next task that computes is over.
+std::string send_late(Plan& plan, Dice& dice) {
+  const auto drops = [&](const Task& task) {
+    return std::any_of(task.ops.begin(), task.ops.end(), [&](const PlanOp& op) {
+      return op.meaning != no_meaning && plan.meaning->operations[op.meaning].is_dropped;
+    });
+  };
+  const auto computes = [](const Task& task) { return task.kind == Task::Kind::compute; };
+  std::vector<std::pair<TaskAt, TaskId>> found;  // a send, and the next task that computes
+  for (const TaskAt& at : tasks_of(plan, [](const Task& task) { return task.kind == Task::Kind::send; })) {
+    const std::vector<Task>& program = plan.roles[at.role].program;
+    const auto next = std::find_if(program.begin() + at.task, program.end(), computes);
+    if (next != program.end() && drops(program[program[at.task].after.front()]))
+      found.emplace_back(at, static_cast<TaskId>(next - program.begin()));
+  }
+  if (found.empty()) return "";
+  const auto [send, next] = dice.one_of(found);
+  const std::string name = name_at(plan, send);
+  Task moved = at(plan, send);
+  erase_task(plan, send);
+  moved.after = {next - 1};
+  std::vector<Task>& program = plan.roles[send.role].program;
+  for (Task& other : program)
+    for (TaskId& before : other.after)
+      if (before >= next) ++before;
+  program.insert(program.begin() + next, std::move(moved));
+  return name;
+}
+
 }  // namespace
 
-std::string change(Plan& plan, PlanMutant mutant, Dice& dice) {
+std::string change(Plan& plan, const TrainingGraph& graph, PlanMutant mutant, Dice& dice) {
   plan.meaning = std::make_shared<Meaning>(*plan.meaning);
   switch (mutant) {
     case PlanMutant::message_dropped:
@@ -289,13 +438,13 @@ std::string change(Plan& plan, PlanMutant mutant, Dice& dice) {
     case PlanMutant::send_dropped:
       return drop_task(plan, dice);
     case PlanMutant::round_too_few:
-      return shorten(plan, dice);
+      return change_rounds(plan, dice, true);
     case PlanMutant::bucket_twice:
       return repeat_collective(plan, dice);
     case PlanMutant::tensor_twice:
-      return change_bucket(plan, dice, false);
+      return change_bucket(plan, graph, dice, false);
     case PlanMutant::gradient_lost:
-      return change_bucket(plan, dice, true);
+      return change_bucket(plan, graph, dice, true);
     case PlanMutant::result_lost:
       return lose_result(plan, dice);
     case PlanMutant::operation_dropped:
@@ -312,6 +461,20 @@ std::string change(Plan& plan, PlanMutant mutant, Dice& dice) {
       return repeat_micro_batch(plan, dice);
     case PlanMutant::freed_early:
       return free_early(plan, dice);
+    case PlanMutant::update_dropped:
+      return drop_update(plan, graph, dice);
+    case PlanMutant::one_image_less:
+      return take_image(plan);
+    case PlanMutant::work_changed:
+      return change_work(plan, dice);
+    case PlanMutant::message_twice:
+      return repeat_message(plan);
+    case PlanMutant::copies_swapped:
+      return swap_copies(plan, dice);
+    case PlanMutant::round_too_many:
+      return change_rounds(plan, dice, false);
+    case PlanMutant::sent_late:
+      return send_late(plan, dice);
   }
   return "";
 }

@@ -24,10 +24,18 @@ enum class PlanMutant : std::uint8_t {
   lanes_swapped,      ///< two replicas get each other's results
   micro_batch_twice,  ///< an operation runs on the images of another micro-batch
   freed_early,        ///< a buffer, an operation or more before its last user
+  update_dropped,     ///< a layer's last one, on all its replicas
+  one_image_less,     ///< each device works on one image less of each micro-batch, and all else goes by that
+  work_changed,       ///< another operation's in place of an operation's
+  message_twice,      ///< one sender's, in place of those of the others
+  copies_swapped,     ///< a bucket is copied after it has been compressed, or back before it is decompressed
+  round_too_many,     ///< of a collective: not wrong, but more than the rules follow
+  sent_late,          ///< results, when more has been computed since they were dropped
 };
-inline constexpr int plan_mutants = 14;
+inline constexpr int plan_mutants = 21;
 
-/// Changes the plan. @return what was done, for people; "": there is nothing of the kind in the plan
-std::string change(Plan& plan, PlanMutant mutant, Dice& dice);
+/// Changes the plan, or where a plan does not show it (which images, which tensors) what the plan says of
+/// itself. @return what was done, for people; "": there is nothing of the kind in the plan
+std::string change(Plan& plan, const TrainingGraph& graph, PlanMutant mutant, Dice& dice);
 
 }  // namespace convoy::lab

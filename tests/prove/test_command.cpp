@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "sim/cli/prove_experiment.h"
 #include "tests/cli/program.h"
 
 namespace {
@@ -51,4 +54,47 @@ TEST_CASE("check --prove: a sweep has a line for each point, and ends as the wor
   CHECK_MESSAGE(both.exit_code == 2, both.err);
   CHECK_MESSAGE(begins(both.out, "1  proved: "), both.out);
   CHECK_MESSAGE(both.out.find("\n2  not proved: ") != std::string::npos, both.out);
+}
+
+TEST_CASE("check --prove: ends with 1 where a plan is refuted, whatever the others are") {
+  using enum convoy::Proof::Outcome;
+  CHECK(convoy::exit_for({proved, proved}) == convoy::Exit::done);
+  CHECK(convoy::exit_for({proved, not_covered}) == convoy::Exit::bad_input);
+  CHECK(convoy::exit_for({refuted, proved}) == convoy::Exit::check_failed);
+  CHECK(convoy::exit_for({not_covered, refuted, not_covered}) == convoy::Exit::check_failed);
+}
+
+TEST_CASE("check --prove: what is no experiment with a strategy is refused, with its place") {
+  const Workplace place;
+  place.file("network.yaml",
+             "name: net\nnetwork: {kind: recurrent, layers: 1, steps: 2, hidden: 8, vocabulary: 10}\n"
+             "device: v100-sxm2-32gb\nbatch: 4\noptimizer: sgd\n");
+  CHECK(place.convoy({"check", "network.yaml"}).exit_code == 0);
+  place.file("results/empty", "");
+  place.file("jobs.yaml", small_experiment() + "jobs: {}\n");
+  for (const auto& [file, at] : {std::pair{"network.yaml", "network.yaml:2:10: "},
+                                 {"results", "results: "},
+                                 {"jobs.yaml", "jobs.yaml:"}}) {
+    const Finished run = place.convoy({"check", file, "--prove"});
+    CAPTURE(run.err);
+    CHECK(run.exit_code == 2);
+    CHECK(run.out == "");
+    CHECK(run.err.find(at) != std::string::npos);
+    CHECK(run.err.find("--prove takes an experiment with ") != std::string::npos);
+  }
+}
+
+TEST_CASE("check --prove: warns as check does, and counts the devices that are used") {
+  const Workplace place;
+  const std::string file = place.file("experiment.yaml", small_experiment());
+  std::vector<std::string> check{"check", file,      "--set", "training.batch_per_device=100000000",
+                                 "--set", "sweep={}"};
+  const Finished plain = place.convoy(check);
+  check.push_back("--prove");
+  const Finished proof = place.convoy(check);
+  CHECK(plain.err.find("this run would fail") != std::string::npos);
+  CHECK(proof.err == plain.err);
+
+  const Finished single = proved(place, "{kind: single}");
+  CHECK_MESSAGE(single.out.find(" on 1 device compute ") != std::string::npos, single.out);
 }
