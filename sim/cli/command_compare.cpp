@@ -40,6 +40,8 @@ ComparedResults read_compared(const std::string& place) {
   if (fs::is_directory(path)) {
     if (fs::exists(path / "results.sqlite")) return of_store(place, place);
     if (fs::exists(path / "results.json")) return of_json(place, (path / "results.json").string());
+    if (fs::exists(path / "plan.json"))
+      throw InputError({place, 0, 0}, "this is the folder of a plan; `convoy compare` takes folders of runs");
     throw InputError({place, 0, 0}, "has no results.sqlite and no results.json of a run");
   }
   if (!fs::is_regular_file(path))

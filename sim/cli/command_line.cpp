@@ -32,6 +32,14 @@ CLI::Validator one_of(std::vector<std::string> names) {
           ""};
 }
 
+/// Takes any text but the empty one, with which a script passes a variable that is not set.
+CLI::Validator not_empty(const char* what) {
+  return {[what](const std::string& value) -> std::string {
+            return value.empty() ? fmt::format("is empty; give the name of a {}", what) : std::string{};
+          },
+          ""};
+}
+
 /// Names of a subject of `convoy show`, for completion.
 ArgumentValues::Names names_of(const std::string& subject) {
   return [subject](const std::vector<std::string>&, const std::string&) { return names_to_show(subject); };
@@ -127,12 +135,12 @@ void CommandLine::add_examples(CLI::App* of, std::vector<ExampleText> examples) 
 
 CLI::Option* CommandLine::takes_file(CLI::Option* option) {
   values_[option].files = true;
-  return takes(option, "FILE");
+  return takes(option->check(not_empty("file")), "FILE");
 }
 
 CLI::Option* CommandLine::takes_folder(CLI::Option* option) {
   values_[option].folders = true;
-  return takes(option, "DIR");
+  return takes(option->check(not_empty("folder")), "DIR");
 }
 
 CLI::Option* CommandLine::chooses(CLI::Option* option, const std::vector<std::string>& names) {

@@ -85,15 +85,22 @@ Assumption epochs_of(const Planner& planner, std::size_t choice, const PlanAnswe
 /// The last day of the table, by which one sees how old a price is.
 std::string newest_day(const PriceTable& table) {
   std::string day;
-  for (const Price& price : table.prices()) day = std::max(day, price.until);
+  for (const Price& price : table.prices())
+    day = std::max(day, price.until.empty() ? price.from : price.until);
   return day;
+}
+
+/// "listed until 2026-07-20", "seen listed on 2025-09-03", "seen listed in 2025-09"
+std::string listed_text(const Price& price) {
+  if (!price.until.empty()) return "listed until " + price.until;
+  const bool is_day = price.from.size() == std::string_view("2025-09-03").size();
+  return fmt::format("seen listed {} {}", is_day ? "on" : "in", price.from);
 }
 
 Assumption price_of(const Planner& planner, const PlanAnswer& answer, const Price& price) {
   std::string value = fmt::format("{:g} USD/h", price.usd_per_hour);
   if (!price.region.empty())
-    value += fmt::format(", {}{} (newest price of the table: {})",
-                         price.until.empty() ? "listed on a day not known" : "listed until ", price.until,
+    value += fmt::format(", {} (newest price of the table: {})", listed_text(price),
                          newest_day(planner.trials().spec().prices()));
   return {"price of " + price.server, value, price.grade,
           turning_points(answer, "price", price.server, "no factor up to 16 changes the choice")};

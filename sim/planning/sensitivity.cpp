@@ -15,7 +15,8 @@ namespace {
 
 constexpr double price_reach = 16;  ///< prices are followed up and down by this factor
 constexpr double bandwidth_reach = 8;
-constexpr double fine = 1e-7, coarse = 0.02;  ///< relative precision of what bisection finds
+/// Relative precision of what bisection finds: coarse where each step simulates candidates anew.
+constexpr double fine = 1e-7, coarse = 0.02;
 
 /// The factor nearest to 1 at which `stays` becomes false, on the way from 1 to `reach` (above or below 1);
 /// nothing where it stays all the way. @pre stays(1); the factor returned is the first known one that does
@@ -145,7 +146,7 @@ class Sensitivity {
         static_cast<double>(needed), larger);
   }
 
-  /// Evaluations, which cost a price and an idle machine, and no training.
+  /// Evaluations, which cost a price and an idle machine, and no training; in addition to the goal's.
   void evaluation() {
     constexpr double least_s = 0.01, a_day_s = 86'400, reach = a_day_s / least_s;
     const auto at = [&](double factor) {
@@ -154,11 +155,14 @@ class Sensitivity {
       return longer;
     };
     const std::optional<double> factor =
-        turning_point(reach, coarse, [&](double f) { return planner_.best(at(f)) == choice_; });
+        turning_point(reach, fine, [&](double f) { return planner_.best(at(f)) == choice_; });
     if (!factor) return;
     const double more_s = least_s * *factor;
-    add(fmt::format("an evaluation after every epoch takes {} or more", format_time(more_s)), "evaluation",
-        "", more_s, at(*factor));
+    const Goal::Pause& given = planner_.trials().spec().goal.evaluation();
+    add(given.time_s == 0
+            ? fmt::format("an evaluation after every epoch takes {} or more", format_time(more_s))
+            : fmt::format("{} or more of evaluation are added after every epoch", format_time(more_s)),
+        "evaluation", "", more_s, at(*factor));
   }
 
   /// Images that come from files, where the plan takes them to be there.
@@ -173,7 +177,7 @@ class Sensitivity {
       return slower;
     };
     const std::optional<double> factor =
-        turning_point(reach, coarse, [&](double f) { return planner_.best(at(f)) == choice_; });
+        turning_point(reach, fine, [&](double f) { return planner_.best(at(f)) == choice_; });
     if (!factor) return;
     const double rate = most_per_s * *factor;
     add(fmt::format("a core of the hosts makes no more than {} images/s ready", digits_text(rate, 3)),
@@ -194,7 +198,7 @@ class Sensitivity {
     const std::optional<double> factor = turning_point(reach, coarse, stays);
     if (!factor) return;
     changes_.push_back(
-        {fmt::format("all links are {:.3g} times as fast", *factor), "bandwidth", "", *factor, then});
+        {fmt::format("all links are about {:.2g} times as fast", *factor), "bandwidth", "", *factor, then});
   }
 
   Planner& planner_;

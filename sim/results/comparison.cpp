@@ -123,7 +123,7 @@ void add_changed_files(const Origin& a, const Origin& b, const RunResult& run,
       (names_entry(run, stem_of(file)) ? named : others).push_back(file);
   for (const std::string& file : named) because.push_back(fmt::format("{} has other content", file));
   for (std::size_t i = 0; i < std::min(most, others.size()); ++i)
-    because.push_back(fmt::format("{} has other content, which this run does not name", others[i]));
+    because.push_back(fmt::format("{} has other content (not named by the run)", others[i]));
   if (others.size() > most)
     because.push_back(fmt::format("{} more files have other content", others.size() - most));
 }
@@ -175,7 +175,8 @@ std::vector<ComparedTerm> terms_of(const RunResult& a, const RunResult& b) {
   const auto term = [&](const char* name, const auto& value) {
     return ComparedTerm{name, {std::optional<double>(value(a)), std::optional<double>(value(b))}};
   };
-  return {term("compute_s", [](const RunResult& r) { return r.compute_s; }),
+  return {term("global_batch", [](const RunResult& r) { return r.global_batch; }),
+          term("compute_s", [](const RunResult& r) { return r.compute_s; }),
           term("exposed_comm_s", [](const RunResult& r) { return r.exposed_comm_s; }),
           term("idle_s", [](const RunResult& r) { return r.idle_s; }),
           term("throughput_images_per_s", [](const RunResult& r) { return r.throughput_images_per_s; }),
@@ -200,7 +201,7 @@ std::string numbers_of(RunResult run) {
 }
 
 double change_of(const ChangedPoint& point) {
-  const auto [a, b] = point.step_time_s;
+  const auto [a, b] = point.same_batch() ? point.step_time_s : point.images_per_s;
   return a > 0 && b > 0 ? std::abs(std::log(b / a)) : (a == b ? 0 : INFINITY);
 }
 
@@ -226,6 +227,8 @@ Comparison compare(const ComparedResults& a, const ComparedResults& b) {
       comparison.changed.push_back({run.point,
                                     {run.id, with.id},
                                     {run.step_time_s, with.step_time_s},
+                                    {run.global_batch, with.global_batch},
+                                    {run.throughput_images_per_s, with.throughput_images_per_s},
                                     terms_of(run, with),
                                     reasons(a, b, run, with)});
   }

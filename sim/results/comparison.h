@@ -31,11 +31,14 @@ struct ComparedTerm {
 struct ChangedPoint {
   std::vector<std::pair<std::string, YamlNode>> point;
   std::array<std::string, 2> ids;
-  std::array<double, 2> step_time_s{};
+  std::array<double, 2> step_time_s{}, global_batch{}, images_per_s{};
   std::vector<ComparedTerm> terms;
   /// What the runs were computed from and is not the same: keys of the experiment, input files, entries of
   /// the catalogue, the program. Which of several makes the difference is not known.
   std::vector<std::string> because;
+
+  /// Whether the steps of both have as many images, so that their times compare; otherwise images/s do.
+  bool same_batch() const { return global_batch[0] == global_batch[1]; }
 };
 
 /// Two results, joined on the point.
@@ -44,7 +47,7 @@ struct Comparison {
   std::int64_t same = 0;
   /// Points that have a run in one of them only: not in its sweep, failed, or not computed yet in the other.
   std::array<std::vector<std::vector<std::pair<std::string, YamlNode>>>, 2> only;
-  std::vector<ChangedPoint> changed;  ///< by |log(step b / step a)|, the largest first
+  std::vector<ChangedPoint> changed;  ///< by |log| of the ratio of speeds, the largest first
 };
 
 /// Points are equal where they have the same paths with the same values, in whatever order they are swept or

@@ -20,6 +20,8 @@ void check_point(const RunResult& run, const RunResult& first, const JsonPlace& 
 }
 
 void check_schema(const std::string& schema) {
+  if (schema.starts_with("convoy.plan/"))
+    throw JsonError(fmt::format("this is the answer of a plan ('{}'), not results of a run", schema));
   if (schema != results_schema)
     throw JsonError(fmt::format("its schema is '{}'; this program reads '{}'", schema, results_schema));
 }

@@ -34,6 +34,7 @@ std::string last_key(const std::string& path) {
 
 std::string number_text(double value) {
   const double size = std::abs(value);
+  if (size > 0 && size < 0.0995) return fmt::format("{:.2g}", value);
   return fmt::format("{:.{}f}", value, size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);
 }
 

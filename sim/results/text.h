@@ -23,7 +23,8 @@ std::string shortened(std::string text, std::size_t longest = 40);
 /// `cluster.server."fabric.bandwidth"`.
 std::string last_key(const std::string& path);
 
-/// Three significant digits, or the whole number if it has more: "0.12", "48.8", "1299".
+/// Three significant digits, or the whole number if it has more, and two below 0.1, so that nothing but 0 is
+/// shown as 0: "0.0015", "0.12", "48.8", "1299".
 std::string number_text(double value);
 
 /// A share as text: "97 %", "9.7 %".

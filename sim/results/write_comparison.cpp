@@ -47,13 +47,22 @@ std::string point_text(const Coordinates& point) {
   return text.empty() ? "the experiment's one point" : text;
 }
 
-/// "3.2 % slower", "2.5 times as fast", "as fast".
-std::string change_text(const std::array<double, 2>& step_time_s) {
-  const auto [a, b] = step_time_s;
-  if (a == b || a <= 0 || b <= 0) return "as fast";
-  if (b > 2 * a) return fmt::format("{} times as slow", number_text(b / a));
-  if (a > 2 * b) return fmt::format("{} times as fast", number_text(a / b));
-  return fmt::format("{} {}", percent_text(std::abs(b / a - 1)), b > a ? "slower" : "faster");
+/// How many times as fast the second run trains as the first.
+double speed_ratio(const ChangedPoint& point) {
+  return point.same_batch() ? point.step_time_s[0] / point.step_time_s[1]
+                            : point.images_per_s[1] / point.images_per_s[0];
+}
+
+/// Of speeds, whichever way they changed: "3.2 % slower", "82 % faster", "2.50 times as fast", "as fast";
+/// "per image" where steps have other global batches.
+std::string change_text(const ChangedPoint& point) {
+  const double ratio = speed_ratio(point);
+  const char* const unit = point.same_batch() ? "" : " per image";
+  if (ratio == 1 || !(ratio > 0) || !std::isfinite(ratio)) return fmt::format("as fast{}", unit);
+  if (ratio < 0.5 || ratio >= 2) return fmt::format("{} times as fast{}", number_text(ratio), unit);
+  const double share = std::abs(ratio - 1);
+  return fmt::format("{} {}{}", share < 0.0005 ? "less than 0.1 %" : percent_text(share),
+                     ratio < 1 ? "slower" : "faster", unit);
 }
 
 /// What people call a term, and how its values are shown.
@@ -63,7 +72,9 @@ struct TermWords {
 };
 std::string energy_text(double joules) { return number_text(joules) + " J"; }
 std::string money_text(double usd) { return number_text(usd) + " USD"; }
-constexpr std::array<TermWords, 10> term_words{{{"compute_s", "compute", &format_time},
+std::string images_text(double images) { return fmt::format("{}", images); }
+constexpr std::array<TermWords, 11> term_words{{{"global_batch", "global batch", &images_text},
+                                                {"compute_s", "compute", &format_time},
                                                 {"exposed_comm_s", "exposed communication", &format_time},
                                                 {"idle_s", "waiting", &format_time},
                                                 {"throughput_images_per_s", "images/s", &number_text},
@@ -106,8 +117,31 @@ std::string comparison_summary(const Comparison& comparison) {
 }
 
 std::string steps_text(const ChangedPoint& point) {
-  return fmt::format("{} -> {} a step: {}", format_time(point.step_time_s[0]),
-                     format_time(point.step_time_s[1]), change_text(point.step_time_s));
+  const std::string steps =
+      fmt::format("{} -> {} a step", format_time(point.step_time_s[0]), format_time(point.step_time_s[1]));
+  if (point.same_batch()) return fmt::format("{}: {}", steps, change_text(point));
+  return fmt::format("{} -> {} images/s: {} ({} of {} -> {} images)", number_text(point.images_per_s[0]),
+                     number_text(point.images_per_s[1]), change_text(point), steps,
+                     images_text(point.global_batch[0]), images_text(point.global_batch[1]));
+}
+
+bool has(const std::vector<std::string>& reasons, const std::string& reason) {
+  return std::find(reasons.begin(), reasons.end(), reason) != reasons.end();
+}
+
+/// Reasons that every changed point has, where there are several: told once for all of them.
+std::vector<std::string> common_reasons(const Comparison& comparison) {
+  if (comparison.changed.size() < 2) return {};
+  std::vector<std::string> common = comparison.changed.front().because;
+  for (const ChangedPoint& point : comparison.changed)
+    std::erase_if(common, [&](const std::string& reason) { return !has(point.because, reason); });
+  return common;
+}
+
+std::vector<std::string> own_reasons(const ChangedPoint& point, const std::vector<std::string>& common) {
+  std::vector<std::string> own = point.because;
+  std::erase_if(own, [&](const std::string& reason) { return has(common, reason); });
+  return own;
 }
 
 }  // namespace
@@ -143,15 +177,19 @@ void write_json(const Comparison& comparison, std::ostream& out) {
 
 std::string comparison_text(const Comparison& comparison) {
   std::string text = comparison_summary(comparison) + "\n";
+  const std::vector<std::string> common = common_reasons(comparison);
   for (std::size_t i = 0; i < std::min(most_listed, comparison.changed.size()); ++i) {
     const ChangedPoint& point = comparison.changed[i];
     text += fmt::format("\n{}\n  {}\n", point_text(point.point), steps_text(point));
     for (const std::string& term : changed_terms(point)) text += fmt::format("    {}\n", term);
-    for (const std::string& reason : point.because) text += fmt::format("  because {}\n", reason);
+    for (const std::string& reason : own_reasons(point, common))
+      text += fmt::format("  because {}\n", reason);
   }
   if (comparison.changed.size() > most_listed)
     text += fmt::format("\nand {} more, which --json and --html list\n",
                         points_text(comparison.changed.size() - most_listed));
+  if (!common.empty()) text += "\nat all changed points\n";
+  for (const std::string& reason : common) text += fmt::format("  because {}\n", reason);
   for (std::size_t side = 0; side < 2; ++side) {
     const std::vector<Coordinates>& only = comparison.only[side];
     if (!only.empty()) text += fmt::format("\nonly in {}\n", comparison.names[side]);
@@ -177,17 +215,19 @@ void write_page(const Comparison& comparison, std::ostream& out) {
   for (const TermWords& term : term_words) columns.push_back({term.words, true});
   columns.push_back({"because"});
   std::vector<HtmlRow> rows;
+  const std::vector<std::string> common = common_reasons(comparison);
   for (std::size_t i = 0; i < std::min(page_rows, comparison.changed.size()); ++i) {
     const ChangedPoint& point = comparison.changed[i];
     HtmlRow row{{point_text(point.point), format_time(point.step_time_s[0]),
-                 format_time(point.step_time_s[1]), change_text(point.step_time_s)}};
+                 format_time(point.step_time_s[1]), change_text(point)}};
     for (const ComparedTerm& term : point.terms) {
       const std::string text = term_text(term);
       const std::size_t words = std::string_view(term_words[row.cells.size() - 4].words).size();
       row.cells.push_back(text.empty() ? "same" : text.substr(words + 1));
     }
     std::string because;
-    for (const std::string& reason : point.because) because += (because.empty() ? "" : "; ") + reason;
+    for (const std::string& reason : own_reasons(point, common))
+      because += (because.empty() ? "" : "; ") + reason;
     row.cells.push_back(because);
     rows.push_back(std::move(row));
   }
@@ -195,6 +235,8 @@ void write_page(const Comparison& comparison, std::ostream& out) {
   if (comparison.changed.size() > page_rows)
     body += html_paragraph(
         fmt::format("The {} largest changes; all are in `convoy compare --json`.", page_rows));
+  for (const std::string& reason : common)
+    body += html_paragraph(fmt::format("At all changed points because {}", reason));
   for (std::size_t side = 0; side < 2; ++side) {
     if (comparison.only[side].empty()) continue;
     std::vector<HtmlRow> points;

@@ -52,10 +52,14 @@ void set_axis(YamlNode& tree, const std::string& path, YamlNode value) {
     sweep->entries.emplace_back(path, std::move(value));
 }
 
+std::string path_of(const std::string& setting) { return setting.substr(0, setting.find('=')); }
+
+SourcePos place_of(const std::string& path) { return {"--set " + path, 1, 1}; }
+
 void apply_setting(YamlNode& tree, const std::string& setting) {
   const std::size_t equals = setting.find('=');
-  const std::string path = setting.substr(0, equals);
-  const SourcePos pos{"--set " + path, 1, 1};
+  const std::string path = path_of(setting);
+  const SourcePos pos = place_of(path);
   if (equals == std::string::npos || path.empty())
     throw InputError(pos, "write --set key.path=value, such as --set cluster.nodes=4");
   const std::string text = setting.substr(equals + 1);
@@ -63,14 +67,20 @@ void apply_setting(YamlNode& tree, const std::string& setting) {
     throw InputError(pos, fmt::format("the value after '{}=' is missing", path));
   YamlNode value = parse_yaml(text, pos.file);
   if (path.starts_with("sweep.")) return set_axis(tree, path.substr(6), std::move(value));
-  if (const YamlNode* sweep = tree.find("sweep"); sweep && path != "sweep")
-    for (const auto& [axis, values] : sweep->entries)
-      if (axis == path || is_inside(path, axis) || is_inside(axis, path))
-        throw InputError(pos,
-                         fmt::format("the experiment sweeps '{}', which would override this; write --set "
-                                     "sweep.{}=[...]",
-                                     axis, axis));
   set_path(tree, path, std::move(value));
+}
+
+/// Refuses a setting that the sweep, as all settings together leave it, would override.
+void refuse_overridden(const YamlNode& tree, const std::string& setting) {
+  const std::string path = path_of(setting);
+  const YamlNode* sweep = tree.find("sweep");
+  if (!sweep || path == "sweep") return;
+  for (const auto& [axis, values] : sweep->entries)
+    if (axis == path || is_inside(path, axis) || is_inside(axis, path))
+      throw InputError(place_of(path),
+                       fmt::format("the experiment sweeps '{}', which would override this; write --set "
+                                   "sweep.{}=[...], or --set sweep=null for one point",
+                                   axis, axis));
 }
 
 std::string read_name(YamlMap& map) {
@@ -197,6 +207,7 @@ Experiment Experiment::read(YamlNode read_tree, const std::vector<std::string>& 
   YamlMap(tree, "");  // a mapping, before settings are put into it
   refuse_other_document(tree, DocumentKind::experiment);
   for (const std::string& setting : settings) apply_setting(tree, setting);
+  for (const std::string& setting : settings) refuse_overridden(tree, setting);
   YamlMap map(tree, "");
   experiment.name_ = read_name(map);
   if (const YamlNode* sweep = map.find("sweep")) experiment.read_sweep(*sweep);

@@ -92,4 +92,11 @@ TEST_CASE("compare: what is no result is wrong input") {
   CHECK(complaint("nowhere").starts_with("nowhere: is not there; `convoy compare` takes "));
   CHECK(complaint("empty") == "empty: has no results.sqlite and no results.json of a run\n");
   CHECK(complaint("e.yaml").starts_with("e.yaml: not JSON"));
+  place.file("p.yaml",
+             "experiment: p\nmodel: alexnet\ntraining: {dataset: {samples: 1000}}\ngoal: {epochs: 1}\n"
+             "plan: {servers: [aws-p3.2xlarge], nodes: [1], batch_per_device: [64]}\n");
+  REQUIRE(place.convoy({"plan", "p.yaml", "--out", "p"}).exit_code == 0);
+  CHECK(complaint("p") == "p: this is the folder of a plan; `convoy compare` takes folders of runs\n");
+  CHECK(complaint("p/plan.json") ==
+        "p/plan.json: this is the answer of a plan ('convoy.plan/1'), not results of a run\n");
 }

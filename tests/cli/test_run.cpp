@@ -232,7 +232,21 @@ TEST_CASE("run: an axis can be set, a swept value cannot be set by the way") {
   CHECK(refused.exit_code == 2);
   CHECK(refused.err ==
         "--set strategy.algorithm:1:1: the experiment sweeps 'strategy', which would override this; "
-        "write --set sweep.strategy=[...]\n");
+        "write --set sweep.strategy=[...], or --set sweep=null for one point\n");
+  // In whatever order the settings come: what the sweep at the end overrides is refused, and no more.
+  for (const bool first : {false, true}) {
+    const auto set = [&](const std::string& a, const std::string& b) {
+      return first ? run_small(place, {"--json", "--fresh", "--set", a, "--set", b})
+                   : run_small(place, {"--json", "--fresh", "--set", b, "--set", a});
+    };
+    const Finished single = set("strategy={kind: single}", "sweep=null");
+    CHECK(single.err == "");
+    CHECK(single.exit_code == 0);
+    const Finished both = set("training.batch_per_device=2", "sweep.training.batch_per_device=[4]");
+    CHECK(both.exit_code == 2);
+    CHECK(both.err.find("the experiment sweeps 'training.batch_per_device', which would override this") !=
+          std::string::npos);
+  }
 }
 
 TEST_CASE("run: --require-fit ends with 3 when memory is short, and the table says so") {

@@ -36,6 +36,39 @@ TEST_CASE("usage: what is not a command is one line and exit code 2") {
   wrong_usage({"reproduce", "everything"});
 }
 
+TEST_CASE("usage: an empty name of a file or folder is said to be one, by every command that takes one") {
+  const Workplace place;
+  int count = 0;
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"run", ""},
+                                                    {"check", ""},
+                                                    {"plan", ""},
+                                                    {"doctor", ""},
+                                                    {"validate", ""},
+                                                    {"calibrate", ""},
+                                                    {"report", ""},
+                                                    {"compare", "a", ""},
+                                                    {"merge", "", "--out", "o"},
+                                                    {"merge", "o", "--out", ""},
+                                                    {"partition", "", "--parts", "2"},
+                                                    {"run", "e.yaml", "--out", ""},
+                                                    {"run", "e.yaml", "--tasks", ""},
+                                                    {"plan", "e.yaml", "--prices", ""}}) {
+    const Finished done = place.convoy(arguments);
+    CAPTURE(arguments[0]);
+    CAPTURE(done.err);
+    CHECK(done.exit_code == 2);
+    CHECK(done.err.starts_with("convoy: "));
+    CHECK(done.err.find(": is empty; give the name of a ") != std::string::npos);
+    ++count;
+  }
+  CHECK(place.convoy({"run", ""}).err ==
+        "convoy: FILE: is empty; give the name of a file (convoy --help says more)\n");
+  CHECK(place.convoy({"report", ""}).err ==
+        "convoy: DIR: is empty; give the name of a folder (convoy --help says more)\n");
+  CHECK(count == 14);
+  CHECK(place.files().empty());
+}
+
 TEST_CASE("usage: a command that there is not is named, with the nearest one") {
   const Workplace place;
   CHECK(place.convoy({"sho", "models"}).err ==

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <sstream>
 
 #include "sim/planning/plan_report.h"
@@ -11,6 +12,7 @@
 #include "sim/planning/write_plan.h"
 #include "tests/planning/plan_text.h"
 #include "tests/support/approx.h"
+#include "tests/support/working_file.h"
 
 using namespace convoy;
 using plans::answer_of;
@@ -206,6 +208,32 @@ TEST_CASE("plan: it says what it assumes, with a grade, and what it leaves out")
                                          usd_text(evaluated.choice->figures.cost_usd))) != std::string::npos);
   CHECK(answer.not_included.size() >= 6);
   CHECK(table(answer).find("\nassumes\n") != std::string::npos);
+}
+
+TEST_CASE("plan: a price says when it was seen, as far as the table knows, and how new others are") {
+  // A month or a year that is known is told; the newest row of the table need have no last day either.
+  const auto said = [](const std::string& days, const std::string& of_other) {
+    const WorkingFile prices("prices.csv",
+                             "server,provider,region,market,usd_per_hour,from,until\n"
+                             "aws-p3.8xlarge,aws,us-east-1,on_demand,9," +
+                                 days + "\naws-p2.xlarge,aws,us-east-1,on_demand,1," + of_other + "\n");
+    PlanSpec spec =
+        plans::spec_of("{epochs: 30}", "{servers: [aws-p3.8xlarge], nodes: [1], batch_per_device: [64]}");
+    spec.user_prices = std::make_shared<const PriceTable>(PriceTable::read(prices.name));
+    const PlanAnswer answer = answer_of(spec, false);
+    const auto found = std::find_if(answer.assumes.begin(), answer.assumes.end(), [](const Assumption& each) {
+      return each.what == "price of aws-p3.8xlarge";
+    });
+    REQUIRE(found != answer.assumes.end());
+    return found->value;
+  };
+  CHECK(said("2025-09,", "2024,2026-07-20") ==
+        "9 USD/h, seen listed in 2025-09 (newest price of the table: 2026-07-20)");
+  CHECK(said("2025,", "2024,2024-07-20") == "9 USD/h, seen listed in 2025 (newest price of the table: 2025)");
+  CHECK(said("2025-09-03,", "2026-01,") ==
+        "9 USD/h, seen listed on 2025-09-03 (newest price of the table: 2026-01)");
+  CHECK(said("2025-09,2026-07-20", "2024,") ==
+        "9 USD/h, listed until 2026-07-20 (newest price of the table: 2026-07-20)");
 }
 
 TEST_CASE("plan: machines of one's own have one price in all regions, and electricity on top of it") {

@@ -353,6 +353,14 @@ TEST_CASE(
   CHECK(with.figures.time_s == approx(60 + expected.time_s).epsilon(1e-9));
   CHECK(with.figures.interruptions == approx(expected.events).epsilon(1e-9));
   CHECK(with.figures.time_s > without.figures.time_s);
+  // However few they are: they are not none.
+  CandidateResultOfPlan rare = with;
+  for (const auto& [events, words] : {std::pair{0.00146, "; 0.0015 interruptions expected, each waited out"},
+                                      {3e-6, "; 3e-06 interruptions expected, each waited out"},
+                                      {1.5, "; 1.50 interruptions expected, each waited out"}}) {
+    rare.figures.interruptions = events;
+    CHECK(order_text(rare).ends_with(words));
+  }
 }
 
 namespace {

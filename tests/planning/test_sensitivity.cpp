@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <memory>
+#include <random>
+#include <tuple>
 
 #include "tests/planning/plan_text.h"
 #include "tests/support/approx.h"
@@ -149,4 +151,101 @@ TEST_CASE("sensitivity: with links as slow as it says another choice is the best
     Trials before = trials.with({nearer, 1, false});
     CHECK(Planner(before).best(now) == choice);
   }
+}
+
+namespace {
+
+/// What of a candidate a user rents and runs, by which those of two plans are compared.
+auto identity(const CandidateResultOfPlan& candidate) {
+  return std::tuple(candidate.order, candidate.market, candidate.region, candidate.precision,
+                    candidate.batch_per_device, to_flow(candidate.strategy));
+}
+
+/// The choice of a plan by itself, with every candidate simulated.
+auto choice_of(const std::string& goal, const std::string& wanted, const std::string& training) {
+  const PlanSpec spec = plans::spec_of(goal, wanted, training);
+  Trials trials = plans::trials_of(spec);
+  Planner planner(trials);
+  const Scenario scenario = scenario_of(spec);
+  planner.simulate_all(scenario);
+  const std::optional<std::size_t> best = planner.best(scenario);
+  return best ? std::optional(identity(result_of(planner, *best, scenario))) : std::nullopt;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "sensitivity: at the evaluation time and rate of a core that it names the named choice wins, a millionth "
+    "before the former one, by plans that have them") {
+  const std::vector<std::string> servers{"aws-p2.xlarge",   "aws-p3.2xlarge",    "aws-p3.8xlarge",
+                                         "aws-p3.16xlarge", "aws-g4dn.12xlarge", "gcp-a2-highgpu-1g"};
+  int evaluations = 0, inputs = 0;
+  for (unsigned seed = 1; seed <= 12; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    std::vector<std::string> some = servers;
+    std::shuffle(some.begin(), some.end(), random);
+    const std::string plan_of = fmt::format(
+        "{{objective: {}, constraints: {{deadline: {}min}}, servers: [{}, {}, {}], nodes: [1, 2, {}], "
+        "batch_per_device: [{}, 256]}}",
+        random() % 4 ? "cost" : "front", 10 << random() % 6, some[0], some[1], some[2], 3 + random() % 4,
+        16 << random() % 3);
+    const double given_s = random() % 2 ? static_cast<double>(random() % 20) : 0;
+    CAPTURE(plan_of);
+    CAPTURE(given_s);
+    const auto goal = [](double evaluation_s) {
+      return fmt::format("{{epochs: 30, evaluation: {{time: {}s}}}}", evaluation_s);
+    };
+    const std::string samples = "dataset: {samples: 100000}";
+    const PlanSpec spec = plans::spec_of(goal(given_s), plan_of, "{" + samples + "}");
+    Trials trials = plans::trials_of(spec);
+    Planner planner(trials);
+    const Scenario now = scenario_of(spec);
+    const std::optional<std::size_t> choice = planner.best(now);
+    if (!choice) continue;
+    const auto former = identity(result_of(planner, *choice, now));
+    const std::vector<Change> changes = sensitivity_of(planner, now, *choice, {});
+    const auto check = [&](const Change& change, double before, const auto& replanned) {
+      CAPTURE(change.value);
+      const auto then = replanned(change.value);
+      CHECK(then.has_value() == change.choice.has_value());
+      if (then && change.choice) CHECK(*then == identity(*change.choice));
+      CHECK(then != former);
+      CHECK(replanned(before) == former);
+    };
+    if (const Change* change = find(changes, "evaluation")) {
+      ++evaluations;
+      check(*change, change->value * (1 - 1e-6),
+            [&](double more_s) { return choice_of(goal(given_s + more_s), plan_of, "{" + samples + "}"); });
+    }
+    if (const Change* change = find(changes, "input")) {
+      ++inputs;
+      check(*change, change->value * (1 + 1e-6), [&](double rate) {
+        return choice_of(goal(given_s), plan_of,
+                         fmt::format("{{{}, input: {{kind: jpeg, library: pil, cached: true, "
+                                     "core_images_per_s: {}}}}}",
+                                     samples, rate));
+      });
+    }
+  }
+  MESSAGE(evaluations << " evaluation times, " << inputs << " rates");
+  CHECK(evaluations >= 4);
+  CHECK(inputs >= 4);
+}
+
+TEST_CASE("sensitivity: an evaluation that the goal has already is told apart from what is added to it") {
+  const auto texts = [](const std::string& goal) {
+    const PlanSpec spec = plans::spec_of(goal, plan);
+    Trials trials = plans::trials_of(spec);
+    Planner planner(trials);
+    const Scenario now = scenario_of(spec);
+    std::string all;
+    for (const Change& change : sensitivity_of(planner, now, *planner.best(now), {}))
+      all += change.text + '\n';
+    return all;
+  };
+  CHECK(texts("{epochs: 30}").find("an evaluation after every epoch takes ") != std::string::npos);
+  const std::string added = texts("{epochs: 30, evaluation: {time: 1s}}");
+  CHECK(added.find("an evaluation after every epoch takes ") == std::string::npos);
+  CHECK(added.find(" or more of evaluation are added after every epoch") != std::string::npos);
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
@@ -59,10 +61,10 @@ TEST_CASE("compare: what changed, the largest first, and what is only in one") {
   CHECK(json["changed"][0]["ids"] == nlohmann::json::parse(R"(["1", "5"])"));
   const std::string text = comparison_text(comparison);
   CHECK(text.starts_with("1 point the same, 3 changed, 1 only in a, 1 only in b\n\ncluster.nodes: 1\n"));
-  CHECK(text.find("1 s -> 3 s a step: 3.00 times as slow") != std::string::npos);
+  CHECK(text.find("1 s -> 3 s a step: 0.33 times as fast") != std::string::npos);
   std::ostringstream page;
   write_page(comparison, page);
-  CHECK(page.str().find("3.00 times as slow") != std::string::npos);
+  CHECK(page.str().find("0.33 times as fast") != std::string::npos);
   CHECK(parse_xml(page.str()).all("table").size() == 3);
 }
 
@@ -98,6 +100,107 @@ TEST_CASE("compare: a result is the same as itself, and swapping the sides swaps
       before = size;
       CHECK(change["step_time_s"][0] != change["step_time_s"][1]);
       CHECK(!change["because"].empty());
+    }
+  }
+}
+
+namespace {
+
+/// The ratio of speeds that a text of the change says: "82 % faster", "2.5 times as fast".
+double ratio_said(const std::string& text) {
+  if (text.starts_with("as fast") || text.starts_with("less than 0.1 %")) return 1;
+  std::istringstream in(text);
+  double number = 0;
+  std::string unit, word;
+  in >> number >> unit >> word;
+  if (unit == "times") return number;
+  REQUIRE(unit == "%");
+  REQUIRE((word == "faster" || word == "slower"));
+  return 1 + number / 100 * (word == "faster" ? 1 : -1);
+}
+
+}  // namespace
+
+TEST_CASE("compare: what it says of a change is the ratio of speeds, of steps alike and of images a second") {
+  for (unsigned seed = 1; seed <= 300; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    const auto ratio = [&] { return std::pow(10, std::uniform_real_distribution<>(-2, 2)(random)); };
+    const double a_s = ratio(), b_s = a_s * (random() % 3 ? std::exp(std::log(ratio()) / 4) : ratio());
+    ComparedResults a = sweep("a", {{1, a_s}}), b = sweep("b", {{1, b_s}});
+    RunResult &before = a.results.runs[0], &after = b.results.runs[0];
+    const bool other_batch = random() % 2 != 0;
+    if (other_batch) after.global_batch = before.global_batch * (random() % 2 ? 2 : 0.5);
+    before.throughput_images_per_s = before.global_batch / a_s;
+    after.throughput_images_per_s = after.global_batch / b_s;
+    CAPTURE(a_s);
+    CAPTURE(b_s);
+    const std::string text = comparison_text(compare(a, b));
+    const std::string line = text.substr(text.find("\n  ") + 3, text.find("\n    ") - text.find("\n  ") - 3);
+    CAPTURE(line);
+    const std::string change = line.substr(line.find(": ") + 2);
+    const double speeds =
+        other_batch ? after.throughput_images_per_s / before.throughput_images_per_s : a_s / b_s;
+    CHECK(std::abs(ratio_said(change) / speeds - 1) <= 0.051);
+    CHECK((change.find("per image") != std::string::npos) == other_batch);
+    CHECK((text.find("    global batch ") != std::string::npos) == other_batch);
+    std::ostringstream page;
+    write_page(compare(a, b), page);
+    CHECK(page.str().find(change.substr(0, change.find(" ("))) != std::string::npos);
+    const nlohmann::json json = json_of(compare(a, b));
+    CHECK(json["changed"][0]["terms"]["global_batch"][0] == before.global_batch);
+    CHECK(json["changed"][0]["terms"]["global_batch"][1] == after.global_batch);
+  }
+}
+
+TEST_CASE("compare: half the batch in more than half the time trains more slowly, and is ranked by that") {
+  ComparedResults a = sweep("a", {{1, 0.36}, {2, 1.0}}), b = sweep("b", {{1, 0.198}, {2, 1.2}});
+  for (ComparedResults* side : {&a, &b}) {
+    RunResult& run = side->results.runs[0];
+    run.global_batch = side == &a ? 512 : 256;
+    run.throughput_images_per_s = run.global_batch / run.step_time_s;
+  }
+  const std::string text = comparison_text(compare(a, b));
+  CHECK(text.find("\n  1422 -> 1293 images/s: 9.1 % slower per image (360 ms -> 198 ms a step of 512 -> 256 "
+                  "images)\n") != std::string::npos);
+  CHECK(text.find("cluster.nodes: 2\n") < text.find("cluster.nodes: 1\n"));
+  CHECK(comparison_text(compare(sweep("a", {{1, 0.36}}), sweep("b", {{1, 0.198}})))
+            .find("360 ms -> 198 ms a step: 82 % faster\n") != std::string::npos);
+  CHECK(comparison_text(compare(sweep("a", {{1, 1.0}}), sweep("b", {{1, 1.0001}})))
+            .find("less than 0.1 % slower\n") != std::string::npos);
+}
+
+TEST_CASE(
+    "compare: a reason that all points have is told once, at the end, and every other under its point") {
+  const auto times = [](const std::string& text, const std::string& part) {
+    int count = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+    return count;
+  };
+  for (unsigned seed = 1; seed <= 100; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    Comparison comparison{{"a", "b"}, 0, {}, {}};
+    const std::size_t points = 1 + random() % 5;
+    std::map<std::string, std::size_t> having;
+    for (std::size_t i = 0; i < points; ++i) {
+      ChangedPoint point;
+      point.point = coordinates({{"cluster.nodes", std::to_string(i)}});
+      point.step_time_s = {1, 2};
+      for (const char reason : {'p', 'q', 'r', 's'})
+        if (random() % 4) ++having[point.because.emplace_back(std::string("reason ") + reason)];
+      comparison.changed.push_back(std::move(point));
+    }
+    const std::string text = comparison_text(comparison);
+    std::ostringstream page;
+    write_page(comparison, page);
+    const std::size_t last = text.find(fmt::format("cluster.nodes: {}\n", points - 1));
+    for (const auto& [reason, count] : having) {
+      CAPTURE(reason);
+      const bool common = points > 1 && count == points;
+      CHECK(times(text, reason) == (common ? 1 : static_cast<int>(count)));
+      CHECK(times(page.str(), reason) == (common ? 1 : static_cast<int>(count)));
+      if (common) CHECK(text.find(reason) > last);
     }
   }
 }
@@ -141,9 +244,8 @@ TEST_CASE("compare: the keys, files and program that differ are the reasons, and
                                               "strategy.overlap: not given -> false"});
   b.origin = origin_of(experiment,
                        {{"catalog/devices/k80.yaml", "9"}, {"catalog/prices.csv", "8"}, {"new.yaml", "7"}});
-  CHECK(because() ==
-        std::vector<std::string>{"catalog/devices/k80.yaml has other content",
-                                 "catalog/prices.csv has other content, which this run does not name"});
+  CHECK(because() == std::vector<std::string>{"catalog/devices/k80.yaml has other content",
+                                              "catalog/prices.csv has other content (not named by the run)"});
   b.origin = origin_of(experiment, files);
   b.results.runs[0].network_model = "SimGrid's";
   CHECK(because() == std::vector<std::string>{"network model:  -> SimGrid's"});
