@@ -312,7 +312,7 @@ void CommandLine::add_calibrate() {
       ->excludes("--catalogue");
   add_examples(sub, {{"convoy calibrate speeds.csv --device v100-sxm2-16gb",
                       "efficiencies of a device, fitted to its measured speeds"},
-                     {"convoy calibrate trace.json.gz --device mine --experiment lab.yaml",
+                     {"convoy calibrate trace.json.gz --device mine --experiment mine.yaml",
                       "the same of a GPU or CPU of your own, fitted to a trace of PyTorch"},
                      {"convoy calibrate epochs.csv", "a goal, fitted to epochs by batch size"}});
   sub->callback([this] { command = [this] { return calibrate_command(calibrate); }; });

@@ -22,6 +22,14 @@ void put_files(const Workplace& place) {
   place.file("speeds.csv",
              "device,model,batch,precision,step,images_per_s,role\n"
              "v100-sxm2-16gb,resnet50,128,fp32,train,412,fit\nv100-sxm2-16gb,vgg16,64,fp32,train,230,fit\n");
+  place.shell("cp '" CONVOY_SOURCE
+              "/tests/calibration/traces/resnet18_batch8_32x32_cpu.json.gz' trace.json.gz");
+  place.file(
+      "mine.yaml",
+      "experiment: mine\nmodel: resnet18\ntraining: {batch_per_device: 8}\nstrategy: {kind: single}\n"
+      "cluster: {nodes: [{name: n, count: 1, server: box}], servers: {box: {devices: [{device: mine, count: "
+      "1}], interconnect: {kind: none}}}, devices: {mine: {base: epyc-7763, peak: {fp32: 78.4GFLOPS}, "
+      "memory_bandwidth: 20GB/s, sms: 1}}}\n");
   place.file("epochs.csv", "batch,epochs\n1000,40\n3000,60\n7000,100\n");
   place.file("rows.csv", "device,model,batch_per_device,images_per_s\nv100-sxm2-16gb,resnet50,64,360\n");
   place.file("graph.json",
