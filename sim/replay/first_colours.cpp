@@ -6,7 +6,7 @@
 namespace convoy::inline replays {
 namespace {
 
-enum class NodeKind : std::uint8_t { endpoint = 1, flow, group, link, sender, receiver, peer };
+enum class NodeKind : std::uint8_t { endpoint = 1, path, group, link, sender, receiver, peer };
 
 class FirstColours {
  public:
@@ -17,9 +17,7 @@ class FirstColours {
 
   std::vector<Colour> find(const Disturbances& disturbances) {
     add_endpoints();
-    for (const Flow& flow : table_.flows)
-      add(NodeKind::flow, mix(mix(table_.groups[flow.group].pattern, flow.round),
-                              mix(mix(bits(flow.fraction), bits(flow.latency_s)), flow.link_count)));
+    add_paths();
     for (const FlowGroup& group : table_.groups)
       add(NodeKind::group, mix(group.pattern, plan_.patterns[group.pattern].groups[group.index].size()));
     for (const Link& link : machine_.links) add(NodeKind::link, bits(link.bandwidth_Bps));
@@ -39,6 +37,17 @@ class FirstColours {
 
  private:
   void add(NodeKind kind, Colour colour) { colours_.push_back(mix(colour, static_cast<Colour>(kind))); }
+
+  /// With the rounds and fractions of their flows.
+  void add_paths() {
+    std::vector<Colour> flows(table_.paths.size(), 0);
+    for (const Flow& flow : table_.flows) flows[flow.path] += mix(flow.round, bits(flow.fraction));
+    for (std::size_t p = 0; p < table_.paths.size(); ++p) {
+      const FlowPath& path = table_.paths[p];
+      add(NodeKind::path, mix(mix(table_.groups[path.group].pattern, flows[p]),
+                              mix(bits(path.latency_s), path.link_count)));
+    }
+  }
 
   void add_endpoints() {
     colours_.assign(machine_.endpoint_count(), 0);

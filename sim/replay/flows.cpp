@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "sim/replay/colours.h"
+
 namespace convoy::inline replays {
 namespace {
 
@@ -19,20 +21,26 @@ class Expansion {
   FlowTable expand() {
     for (std::uint32_t p = 0; p < plan_.patterns.size(); ++p) {
       const Pattern& pattern = plan_.patterns[p];
-      table_.first_group.push_back(static_cast<std::uint32_t>(table_.groups.size()));
+      table_.first_group.push_back(size_of(table_.groups));
       for (std::uint32_t g = 0; g < pattern.groups.size(); ++g) {
-        FlowGroup group{p, g, static_cast<std::uint32_t>(table_.flows.size()), 0};
+        FlowGroup group{p, g, size_of(table_.flows), 0, size_of(table_.paths), 0};
         for (std::uint32_t r = 0; r < pattern.rounds.size(); ++r)
           add_round(pattern.groups[g], pattern.rounds[r], r);
-        group.flow_count = static_cast<std::uint32_t>(table_.flows.size()) - group.first_flow;
+        group.flow_count = size_of(table_.flows) - group.first_flow;
+        group.path_count = size_of(table_.paths) - group.first_path;
         table_.groups.push_back(group);
       }
     }
-    table_.first_group.push_back(static_cast<std::uint32_t>(table_.groups.size()));
+    table_.first_group.push_back(size_of(table_.groups));
     return std::move(table_);
   }
 
  private:
+  template <class T>
+  static std::uint32_t size_of(const std::vector<T>& list) {
+    return static_cast<std::uint32_t>(list.size());
+  }
+
   void add_round(const std::vector<EndpointId>& members, const Round& round, std::uint32_t number) {
     if (round.all_to_all && add_all_to_all(members, *round.all_to_all, number)) return;
     round.for_each_message([&](std::uint32_t from, std::uint32_t to, double fraction) {
@@ -92,6 +100,17 @@ class Expansion {
   /// @param latency_s nothing: the route's
   void add_flow(EndpointId from, EndpointId to, double fraction, std::uint32_t round,
                 std::optional<double> latency_s = std::nullopt) {
+    const std::uint32_t number = path_of(from, to, latency_s);
+    const FlowPath& path = table_.paths[number];
+    table_.flows.push_back(
+        {group(), round, from, to, fraction, path.latency_s, path.first_link, path.link_count, number});
+  }
+
+  /// The path of the current group; a new one, with its route, where there is none yet.
+  std::uint32_t path_of(EndpointId from, EndpointId to, std::optional<double> latency_s) {
+    const Colour ends = mix(Colour{from} << 32 | to, group());
+    const std::uint32_t number = known_paths_.number(latency_s ? mix(ends, bits(*latency_s)) : ends);
+    if (number < table_.paths.size()) return number;
     machine_.router->route(from, to, route_);
     if (std::isfinite(route_.connection_Bps)) {
       const auto next = static_cast<LinkId>(machine_.links.size() + table_.connections_Bps.size());
@@ -99,19 +118,20 @@ class Expansion {
       if (fresh) table_.connections_Bps.push_back(route_.connection_Bps);
       route_.links.push_back(known->second);
     }
-    table_.flows.push_back({group(), round, from, to, fraction, latency_s.value_or(route_.latency_s),
-                            static_cast<std::uint32_t>(table_.links.size()),
-                            static_cast<std::uint32_t>(route_.links.size())});
+    table_.paths.push_back({group(), from, to, latency_s.value_or(route_.latency_s), size_of(table_.links),
+                            size_of(route_.links)});
     table_.links.insert(table_.links.end(), route_.links.begin(), route_.links.end());
+    return number;
   }
 
   /// The current group.
-  std::uint32_t group() const { return static_cast<std::uint32_t>(table_.groups.size()); }
+  std::uint32_t group() const { return size_of(table_.groups); }
 
   const Plan& plan_;
   const Machine& machine_;
   Listing listing_;
   FlowTable table_;
+  ColourTable known_paths_;  ///< by group, ends and, where a round gives it, latency
   Route route_;
   std::map<std::pair<EndpointId, EndpointId>, LinkId> connections_;
   std::unordered_map<EndpointId, std::uint32_t> peers_;  ///< numbers by name

@@ -21,18 +21,30 @@ struct Flow {
   double latency_s;
   std::uint32_t first_link,
       link_count;  ///< into FlowTable::links; 0 links: sender and receiver are in one place
+  std::uint32_t path;  ///< index into FlowTable::paths; none for flows of all-to-alls
+};
+
+/// What the flows of a group share that go from one endpoint to another with one latency, whatever their
+/// rounds: they have one route.
+struct FlowPath {
+  std::uint32_t group;
+  EndpointId from, to;
+  double latency_s;
+  std::uint32_t first_link, link_count;  ///< as in Flow
 };
 
 struct FlowGroup {
   std::uint32_t pattern;
   std::uint32_t index;  ///< in Pattern::groups
   std::uint32_t first_flow, flow_count;
+  std::uint32_t first_path, path_count;
 };
 
 /// All flows that the plan's patterns can start, whichever communication starts them. Flows of a group are
-/// consecutive, ordered by round.
+/// consecutive, ordered by round, and so are its paths, ordered by their first flows.
 struct FlowTable {
   std::vector<Flow> flows;
+  std::vector<FlowPath> paths;
   std::vector<AllToAllFlows> all_to_all;  ///< in addition to `flows`
   std::vector<LinkId> links;
   /// Capacities of the connections that limit their flows: those that Route::connection names. In `links`,
@@ -47,6 +59,9 @@ struct FlowTable {
 
   std::span<const LinkId> route(const Flow& flow) const {
     return {links.data() + flow.first_link, flow.link_count};
+  }
+  std::span<const LinkId> route(const FlowPath& path) const {
+    return {links.data() + path.first_link, path.link_count};
   }
   std::span<const LinkId> half(const AllToAllFlows::End& end) const {
     return {links.data() + end.first_link, end.link_count};

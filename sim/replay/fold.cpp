@@ -47,7 +47,8 @@ class FlowClasses {
   void find() {
     std::vector<std::uint32_t> representatives;
     number(
-        classes_.flows(), [](auto) { return true; }, folding_.flow_class, representatives);
+        flow_classes(table_, classes_.paths()), [](auto) { return true; }, folding_.flow_class,
+        representatives);
     for (const std::uint32_t f : representatives) {
       folding_.flows.push_back(table_.flows[f]);
       add_route(table_.route(table_.flows[f]), {});
@@ -142,7 +143,7 @@ class FlowClasses {
     double latency_s = sender.latency_s;
     for (const LinkId link : table_.half(receiver)) latency_s += machine_.links[link].latency_s;
     folding_.flows.push_back({flows.group, flows.round, sender.endpoint, receiver.endpoint,
-                              sender.share * receiver.share, latency_s, 0, 0});
+                              sender.share * receiver.share, latency_s, 0, 0, Folding::none});
     add_route(table_.half(sender), table_.half(receiver));
     return c;
   }

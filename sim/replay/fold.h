@@ -17,9 +17,12 @@ namespace convoy::inline replays {
 /// is simulated.
 ///
 /// The classes are the coarsest equitable partition (colour refinement) of the plan on its machine:
-///   endpoints of a class run the same program at the same speed, and send and receive equal flows;
-///   flows of a class have equal sizes and latencies, ends of equal classes, and cross links of equal
-///   classes; links of a class have equal capacity and are crossed by equally many flows of every class.
+///   endpoints of a class run the same program at the same speed, and send and receive over equal paths;
+///   paths (FlowPath: all flows of a group from one endpoint to another) of a class have flows of equal
+///   rounds and sizes, equal latencies, ends of equal classes, and cross links of equal classes;
+///   links of a class have equal capacity and are crossed by equally many paths of every class.
+/// Flows are of one class where their paths, rounds and sizes are. (Collectives of many rounds, trees above
+/// all, have many flows a path: refining paths takes as long as if they had one round.)
 /// Max-min sharing treats equal flows on equal links alike: its solution is unique, and averaging a solution
 /// over a class gives a feasible one that is no worse. So members of a class do the same at the same time,
 /// and if the representative of a link is charged with every flow class as often as the link is crossed by

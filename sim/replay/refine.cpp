@@ -44,9 +44,9 @@ class Refiner {
         classes_(first_colours(plan, machine, table, numbers_, disturbances)),
         messages_changed_(table.all_to_all.size(), false) {
     if (!plan.service()) return;
-    const std::vector<std::uint32_t> way_back = answers(plan, table);
+    const std::vector<std::uint32_t> way_back = answering_paths();
     of_answers_.emplace(way_back.size(), [&](auto see) {
-      for (std::uint32_t f = 0; f < way_back.size(); ++f) see(way_back[f], numbers_.flows + f);
+      for (std::uint32_t p = 0; p < way_back.size(); ++p) see(way_back[p], numbers_.paths + p);
     });
   }
 
@@ -77,6 +77,15 @@ class Refiner {
     end,
     peer
   };
+  /// For each path the one whose flows answer its flows, or which these answer.
+  std::vector<std::uint32_t> answering_paths() const {
+    const std::vector<std::uint32_t> way_back = answers(plan_, table_);
+    std::vector<std::uint32_t> result(table_.paths.size());
+    for (std::uint32_t f = 0; f < way_back.size(); ++f)
+      result[table_.flows[f].path] = table_.flows[way_back[f]].path;
+    return result;
+  }
+
   Colour look(std::uint32_t thing, As as) const {
     return mix(static_cast<Colour>(as) << 32 | classes_.of(thing));
   }
@@ -87,9 +96,9 @@ class Refiner {
       const FlowGroup& group = table_.groups[g];
       for (const EndpointId e : members(group)) see(e, numbers_.groups + g);
       if (!one_by_one_[group.pattern]) continue;
-      for (std::uint32_t f = group.first_flow; f < group.first_flow + group.flow_count; ++f) {
-        see(table_.flows[f].from, numbers_.flows + f);
-        if (table_.flows[f].to != table_.flows[f].from) see(table_.flows[f].to, numbers_.flows + f);
+      for (std::uint32_t p = group.first_path; p < group.first_path + group.path_count; ++p) {
+        see(table_.paths[p].from, numbers_.paths + p);
+        if (table_.paths[p].to != table_.paths[p].from) see(table_.paths[p].to, numbers_.paths + p);
       }
     }
     for_each_end([&](const AllToAllFlows& flows, const AllToAllFlows::End& end, std::uint32_t number) {
@@ -98,8 +107,8 @@ class Refiner {
   }
   template <class See>
   void see_links(See see) const {
-    for (std::uint32_t f = 0; f < table_.flows.size(); ++f)
-      for (const LinkId link : table_.route(table_.flows[f])) see(link, numbers_.flows + f);
+    for (std::uint32_t p = 0; p < table_.paths.size(); ++p)
+      for (const LinkId link : table_.route(table_.paths[p])) see(link, numbers_.paths + p);
     for_each_end([&](const AllToAllFlows&, const AllToAllFlows::End& end, std::uint32_t number) {
       for (const LinkId link : table_.half(end)) see(link, number);
     });
@@ -129,7 +138,7 @@ class Refiner {
     see_links([&](LinkId link, std::uint32_t viewer) {
       classes_.show(viewer, look(numbers_.links + link, As::link));
     });
-    for (std::uint32_t thing = numbers_.flows; thing < numbers_.links; ++thing) show(thing);
+    for (std::uint32_t thing = numbers_.paths; thing < numbers_.links; ++thing) show(thing);
     for (std::uint32_t thing = numbers_.ends; thing < numbers_.peers; ++thing) show_end(thing);
     see_peers([&](std::uint32_t peer, std::uint32_t end) {
       classes_.show(numbers_.peers + peer, look(end, As::end));
@@ -140,7 +149,7 @@ class Refiner {
 
   /// What show() needs, but not on equal machines.
   void list_viewers() {
-    of_endpoints_.emplace(numbers_.flows, [&](auto see) { see_endpoints(see); });
+    of_endpoints_.emplace(numbers_.paths, [&](auto see) { see_endpoints(see); });
     of_links_.emplace(numbers_.ends - numbers_.links, [&](auto see) { see_links(see); });
     of_peers_.emplace(numbers_.count - numbers_.peers, [&](auto see) { see_peers(see); });
     peer_of_end_.resize(table_.peers > 0 ? numbers_.peers - numbers_.ends : 0);
@@ -151,10 +160,10 @@ class Refiner {
 
   /// Shows its class to all that see it.
   void show(std::uint32_t thing) {
-    if (thing < numbers_.flows)
+    if (thing < numbers_.paths)
       for (const std::uint32_t viewer : of_endpoints_->of(thing)) show_endpoint(thing, viewer);
     else if (thing < numbers_.groups)
-      show_flow(thing);
+      show_path(thing);
     else if (thing < numbers_.links)
       show_group(thing);
     else if (thing < numbers_.ends)
@@ -170,31 +179,31 @@ class Refiner {
       classes_.show(viewer, look(e, As::member));
       return;
     }
-    const Flow& flow = table_.flows[viewer - numbers_.flows];
-    if (flow.from == e) classes_.show(viewer, look(e, As::sender));
-    if (flow.to == e) classes_.show(viewer, look(e, As::receiver));
+    const FlowPath& path = table_.paths[viewer - numbers_.paths];
+    if (path.from == e) classes_.show(viewer, look(e, As::sender));
+    if (path.to == e) classes_.show(viewer, look(e, As::receiver));
   }
 
-  void show_flow(std::uint32_t thing) {
-    const std::uint32_t f = thing - numbers_.flows;
-    const Flow& flow = table_.flows[f];
+  void show_path(std::uint32_t thing) {
+    const std::uint32_t p = thing - numbers_.paths;
+    const FlowPath& path = table_.paths[p];
     const Colour crossing = look(thing, As::crossing);
-    for (const LinkId link : table_.route(flow)) classes_.show(numbers_.links + link, crossing);
-    classes_.show(numbers_.groups + flow.group, crossing);
-    if (one_by_one_[table_.groups[flow.group].pattern]) {
-      classes_.show(flow.from, look(thing, As::sent));
-      classes_.show(flow.to, look(thing, As::received));
+    for (const LinkId link : table_.route(path)) classes_.show(numbers_.links + link, crossing);
+    classes_.show(numbers_.groups + path.group, crossing);
+    if (one_by_one_[table_.groups[path.group].pattern]) {
+      classes_.show(path.from, look(thing, As::sent));
+      classes_.show(path.to, look(thing, As::received));
     }
     if (!of_answers_) return;
-    for (const std::uint32_t viewer : of_answers_->of(f)) classes_.show(viewer, look(thing, As::answer));
+    for (const std::uint32_t viewer : of_answers_->of(p)) classes_.show(viewer, look(thing, As::answer));
   }
 
   void show_group(std::uint32_t thing) {
     const std::uint32_t g = thing - numbers_.groups;
     const FlowGroup& group = table_.groups[g];
     const Colour own = look(thing, As::group);
-    for (std::uint32_t f = group.first_flow; f < group.first_flow + group.flow_count; ++f)
-      classes_.show(numbers_.flows + f, own);
+    for (std::uint32_t p = group.first_path; p < group.first_path + group.path_count; ++p)
+      classes_.show(numbers_.paths + p, own);
     for (const EndpointId e : members(group)) classes_.show(e, own);
     const auto its = std::ranges::equal_range(table_.all_to_all, g, {}, &AllToAllFlows::group);
     for (auto it = its.begin(); it != its.end(); ++it) {
@@ -317,14 +326,14 @@ class Refiner {
   std::vector<std::uint32_t> peer_of_end_;  ///< empty: there are none, or they have not been needed yet
   std::vector<bool> messages_changed_;      ///< by FlowTable::all_to_all
   std::optional<Viewers>
-      of_answers_;  ///< for plans with a service: by flow, the flows that it answers or that answer it
+      of_answers_;  ///< for plans with a service: by path, the paths that it answers or that answer it
 };
 
 }  // namespace
 
 NodeIds::NodeIds(const Machine& machine, const FlowTable& table)
-    : flows(static_cast<std::uint32_t>(machine.endpoint_count())),
-      groups(flows + static_cast<std::uint32_t>(table.flows.size())),
+    : paths(static_cast<std::uint32_t>(machine.endpoint_count())),
+      groups(paths + static_cast<std::uint32_t>(table.paths.size())),
       links(groups + static_cast<std::uint32_t>(table.groups.size())),
       ends(links + static_cast<std::uint32_t>(machine.links.size() + table.connections_Bps.size())),
       peers(ends) {
@@ -333,6 +342,15 @@ NodeIds::NodeIds(const Machine& machine, const FlowTable& table)
     peers += static_cast<std::uint32_t>(flows_of_one.senders.size() + flows_of_one.receivers.size());
   }
   count = peers + 2 * table.peers;
+}
+
+std::vector<std::uint32_t> flow_classes(const FlowTable& table, NodeClasses::Span paths) {
+  ColourTable known;
+  std::vector<std::uint32_t> result;
+  result.reserve(table.flows.size());
+  for (const Flow& flow : table.flows)
+    result.push_back(known.number(mix(mix(paths[flow.path], flow.round), bits(flow.fraction))));
+  return result;
 }
 
 NodeClasses refined_classes(const Plan& plan, const Machine& machine, const FlowTable& table,

@@ -12,13 +12,13 @@
 
 namespace convoy::inline replays {
 
-/// Numbers for all objects that a folding distinguishes: endpoints from 0, then FlowTable::flows,
+/// Numbers for all objects that a folding distinguishes: endpoints from 0, then FlowTable::paths,
 /// FlowTable::groups, links, ends of FlowTable::all_to_all (for each of them its senders, then its
 /// receivers), and FlowTable::peers, first all of them as senders, then as receivers.
 struct NodeIds {
   NodeIds(const Machine& machine, const FlowTable& table);
 
-  std::uint32_t flows, groups, links, ends, peers;  ///< the first of each kind
+  std::uint32_t paths, groups, links, ends, peers;  ///< the first of each kind
   std::uint32_t count;
   std::vector<std::uint32_t> first_end;  ///< by FlowTable::all_to_all
 };
@@ -30,8 +30,8 @@ struct NodeClasses {
   std::vector<std::uint32_t> class_of;
 
   using Span = std::span<const std::uint32_t>;
-  Span endpoints() const { return part(0, numbers.flows); }
-  Span flows() const { return part(numbers.flows, numbers.groups); }
+  Span endpoints() const { return part(0, numbers.paths); }
+  Span paths() const { return part(numbers.paths, numbers.groups); }
   Span groups() const { return part(numbers.groups, numbers.links); }
   Span links() const { return part(numbers.links, numbers.ends); }
   Span ends() const { return part(numbers.ends, numbers.peers); }
@@ -40,6 +40,9 @@ struct NodeClasses {
  private:
   Span part(std::uint32_t first, std::uint32_t last) const { return {class_of.data() + first, last - first}; }
 };
+
+/// By flow. Flows on paths of one class are in one class if they are of one round and carry one fraction.
+std::vector<std::uint32_t> flow_classes(const FlowTable& table, NodeClasses::Span paths);
 
 /// The coarsest equitable partition (Folding). Ends of all-to-alls are in one class if their shares, their
 /// halves of the route, their groups and, if ranks proceed one by one, their endpoints are: then their

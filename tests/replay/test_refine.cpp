@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -69,15 +70,28 @@ class PlanSights {
         table_(table),
         one_by_one_(one_by_one),
         disturbances_(disturbances),
-        at_(machine, table) {}
+        at_(machine, table) {
+    for (const Flow& f : table_.flows) paths_[{f.group, f.from, f.to, f.latency_s}].push_back(f);
+    // Numbered by their first flows.
+    std::map<Ends, std::uint32_t> known;
+    for (const Flow& f : table_.flows)
+      path_of_.push_back(known.try_emplace({f.group, f.from, f.to, f.latency_s}, known.size()).first->second);
+  }
 
   Sights find() {
     for (EndpointId e = 0; e < machine_.endpoint_count(); ++e) sights_.add(own_of_endpoint(e));
-    for (const Flow& f : table_.flows)
-      sights_.add({flow, double(table_.groups[f.group].pattern), double(f.round), f.fraction, f.latency_s});
+    for (std::uint32_t f = 0, paths = 0; f < path_of_.size(); ++f)
+      if (path_of_[f] == paths) {
+        sights_.add(own_of_path(table_.flows[f]));
+        ++paths;
+      }
     for (const FlowGroup& g : table_.groups) sights_.add({group, double(g.pattern)});
     for (LinkId l = 0; l < at_.ends - at_.links; ++l) sights_.add(own_of_link(l));
-    for (std::uint32_t f = 0; f < table_.flows.size(); ++f) add_sights_of_flow(f);
+    for (std::uint32_t f = 0, paths = 0; f < path_of_.size(); ++f)
+      if (path_of_[f] == paths) {
+        add_sights_of_path(f);
+        ++paths;
+      }
     for (std::uint32_t g = 0; g < table_.groups.size(); ++g)
       for (const EndpointId e : plan_.patterns[table_.groups[g].pattern].groups[table_.groups[g].index])
         see_each_other(e, of_group, at_.groups + g, member);
@@ -89,7 +103,8 @@ class PlanSights {
   static bool is_message(const std::vector<double>& own) { return own[0] == double(message); }
 
  private:
-  enum Kind { endpoint, flow, group, link, sender, receiver, message, peer };
+  using Ends = std::tuple<std::uint32_t, EndpointId, EndpointId, double>;  ///< group, from, to, latency
+  enum Kind { endpoint, path, group, link, sender, receiver, message, peer };
   enum As { member, of_group, sends, receives, on, crosses, answers_it, has_end, of_peer };
 
   void see_each_other(std::uint32_t a, As a_sees, std::uint32_t b, As b_sees) {
@@ -121,15 +136,28 @@ class PlanSights {
     return own;
   }
 
-  void add_sights_of_flow(std::uint32_t f) {
+  /// With all of its flows.
+  std::vector<double> own_of_path(const Flow& first) const {
+    std::vector<std::pair<double, double>> flows;
+    for (const Flow& f : paths_.at({first.group, first.from, first.to, first.latency_s}))
+      flows.emplace_back(f.round, f.fraction);
+    std::ranges::sort(flows);
+    std::vector<double> own{path, double(table_.groups[first.group].pattern), first.latency_s};
+    for (const auto& [round, fraction] : flows) own.insert(own.end(), {round, fraction});
+    return own;
+  }
+
+  /// @param f its first flow
+  void add_sights_of_path(std::uint32_t f) {
     const Flow& it = table_.flows[f];
-    see_each_other(at_.flows + f, of_group, at_.groups + it.group, crosses);
-    for (const LinkId l : table_.route(it)) see_each_other(at_.flows + f, crosses, at_.links + l, on);
+    const std::uint32_t own = at_.paths + path_of_[f];
+    see_each_other(own, of_group, at_.groups + it.group, crosses);
+    for (const LinkId l : table_.route(it)) see_each_other(own, crosses, at_.links + l, on);
     if (plan_.service())
-      sights_.sees[at_.flows + f].emplace_back(answers_it, at_.flows + answers(plan_, table_)[f]);
+      sights_.sees[own].emplace_back(answers_it, at_.paths + path_of_[answers(plan_, table_)[f]]);
     if (!one_by_one_[table_.groups[it.group].pattern]) return;
-    see_each_other(at_.flows + f, sends, it.from, sends);
-    see_each_other(at_.flows + f, receives, it.to, receives);
+    see_each_other(own, sends, it.from, sends);
+    see_each_other(own, receives, it.to, receives);
   }
 
   std::vector<std::uint32_t> add_ends(const AllToAllFlows& flows, Kind kind,
@@ -182,6 +210,8 @@ class PlanSights {
   const Disturbances& disturbances_;
   const NodeIds at_;
   Sights sights_;
+  std::map<Ends, std::vector<Flow>> paths_;
+  std::vector<std::uint32_t> path_of_;  ///< by flow
   std::vector<std::pair<std::uint32_t, std::uint32_t>> ends_;  ///< with their peers as senders or receivers
 };
 
@@ -194,6 +224,15 @@ std::vector<std::uint32_t> in_order(std::span<const std::uint32_t> classes) {
   return result;
 }
 
+/// Flows are of one class where their paths, rounds and fractions are.
+void check_flows(const FlowTable& table, NodeClasses::Span paths) {
+  std::map<std::tuple<std::uint32_t, std::uint32_t, double>, std::uint32_t> known;
+  std::vector<std::uint32_t> expected;
+  for (const Flow& f : table.flows)
+    expected.push_back(known.try_emplace({paths[f.path], f.round, f.fraction}, known.size()).first->second);
+  CHECK(in_order(flow_classes(table, paths)) == expected);
+}
+
 /// Returns the number of classes and of things.
 std::pair<std::size_t, std::size_t> check_as_plainly(const Plan& plan, const Machine& machine,
                                                      const Disturbances& disturbances = {},
@@ -203,13 +242,14 @@ std::pair<std::size_t, std::size_t> check_as_plainly(const Plan& plan, const Mac
   const std::vector<bool> one_by_one =
       ranks ? std::vector<bool>(plan.patterns.size(), *ranks) : ranks_go_one_by_one(plan, machine, table);
   const NodeClasses found = refined_classes(plan, machine, table, one_by_one, disturbances);
+  check_flows(table, found.paths());
+  const std::vector<std::uint32_t> classes = in_order(found.class_of);
   const Sights sights = PlanSights(plan, machine, table, one_by_one, disturbances).find();
   const std::vector<std::uint32_t> plain = plainly_refined(sights);
   std::vector<std::uint32_t> expected;  // of what is numbered: all but messages of all-to-alls
   for (std::size_t i = 0; i < plain.size(); ++i)
     if (!PlanSights::is_message(sights.own[i])) expected.push_back(plain[i]);
-  REQUIRE(expected.size() == found.class_of.size());
-  const std::vector<std::uint32_t> classes = in_order(found.class_of);
+  REQUIRE(expected.size() == classes.size());
   CHECK(classes == in_order(expected));
   return {*std::max_element(classes.begin(), classes.end()) + 1, classes.size()};
 }
@@ -240,6 +280,8 @@ std::string drawn_strategy(lab::Dice& dice, int hosts) {
   const std::string reduced = "{kind: data_parallel, sync: all_reduce, algorithm: ",
                     hybrid = "{kind: hybrid, conv: batch, fc: filter}";
   return dice.one_of<std::string>({reduced + "ring}", reduced + "ring, fidelity: chunk}", reduced + "tree}",
+                                   reduced + "double_binary_tree}",
+                                   reduced + "double_binary_tree, fidelity: chunk}",
                                    reduced + "ring, fidelity: chunk, zero: 2}", hybrid, hybrid,
                                    servers("even") + "}", servers("even") + "}", servers("tensor") + "}",
                                    servers("even") + ", mode: async}", servers("tensor") + ", mode: async}",
