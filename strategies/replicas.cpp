@@ -167,7 +167,8 @@ StagedPasses replica_passes(const StrategyInput& input, const std::vector<Replic
 
 Plan plan_replicas(const StrategyInput& input, const GradientSync& sync,
                    const std::vector<ReplicaClass>& replicas, std::int64_t micro_batches) {
-  return plan_stages(input.graph, input.machine, input.cost, {{whole_network(input.graph)}, {}},
+  const WholeNetwork own(input.graph);
+  return plan_stages(input.graph, input.machine, input.cost, (input.network ? *input.network : own).stages(),
                      replica_passes(input, replicas, micro_batches), sync)
       .plan;
 }

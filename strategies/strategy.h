@@ -18,6 +18,7 @@
 
 namespace convoy::inline lowering {
 struct GradientSync;
+class WholeNetwork;
 }  // namespace convoy::lowering
 
 namespace convoy::inline strategies {
@@ -31,6 +32,8 @@ struct StrategyInput {
   const CostModel& cost;
   BatchSpec batch;
   bool meaning = false;  ///< the plan says what its tasks mean (Plan::meaning), as far as the strategy can
+  /// Of `graph`, kept by who plans it again and again; nullptr: made anew where it is needed.
+  const WholeNetwork* network = nullptr;
 };
 
 /// What no step of a strategy stays below, known before anything of it is planned.

@@ -53,8 +53,9 @@ using FittedNetworks = std::array<double, network_kind_count>;
 constexpr std::string_view kernels_alone = "kernels";  ///< of devices of which no network was measured
 
 struct FittedFigures {
-  std::map<std::string, FittedNetworks> devices;     ///< their efficiencies
-  std::map<std::string, FittedNetworks> frameworks;  ///< the factors of their kernels on GPUs
+  std::map<std::string, FittedNetworks> devices;  ///< their efficiencies
+  /// By device of the catalogue; the factors of a framework's kernels were fitted to those of its GPUs.
+  std::map<std::string, std::map<std::string, FittedNetworks>> frameworks;
 };
 
 FittedFigures read_fitted_figures() {
@@ -71,8 +72,7 @@ FittedFigures read_fitted_figures() {
       throw InputError(kind.pos, fmt::format("networks: unknown kind '{}'", kind.text));
     const double figures = table.number(row, "figures", true);
     of_device[k] += figures;
-    if (!load_device(table.text(row, "device"), {}).cpu)
-      fitted.frameworks[table.text(row, "framework")][k] += figures;
+    fitted.frameworks[table.text(row, "framework")][table.text(row, "device")][k] += figures;
   }
   return fitted;
 }
@@ -82,24 +82,34 @@ const FittedFigures& fitted_figures() {
   return figures;
 }
 
-/// Whether no such convolutions with this framework were fitted in any precision, though others were.
+/// A device of the catalogue, read when it is asked for: most runs ask for one or two of them.
+const DeviceType& catalogue_device(const std::string& name) {
+  static std::map<std::string, DeviceType> devices;
+  if (!devices.contains(name)) devices.emplace(name, load_device(name, {}));
+  return devices.at(name);
+}
+
+/// Whether no such convolutions with this framework were fitted on a GPU in any precision, though others were.
 bool framework_has_other_networks(std::size_t network_kind, Framework framework, ExecutionMode execution) {
   const auto fitted = fitted_figures().frameworks.find(std::string(to_string(framework)));
   if (fitted == fitted_figures().frameworks.end() || software_kernel_rows(framework, execution) == 0)
     return false;
-  for (std::size_t k = 0; k < network_kind_count; ++k)
-    if (is_grouped(k) == is_grouped(network_kind) && fitted->second[k] > 0) return false;
-  return true;
+  const auto on_gpu = [](const auto& device) { return !catalogue_device(device.first).cpu; };
+  const auto has_such = [&](const auto& device) {
+    for (std::size_t k = 0; k < network_kind_count; ++k)
+      if (is_grouped(k) == is_grouped(network_kind) && device.second[k] > 0) return true;
+    return false;
+  };
+  return std::ranges::none_of(fitted->second, [&](const auto& d) { return has_such(d) && on_gpu(d); }) &&
+         std::ranges::any_of(fitted->second, on_gpu);
 }
 
 /// Of the device of the catalogue that has this device's efficiencies; nullptr: none has, they are its
 /// owner's.
 const FittedNetworks* fitted_networks(const DeviceType& device) {
   const std::map<std::string, FittedNetworks>& all = fitted_figures().devices;
-  static std::map<std::string, DeviceType> devices;
   const auto same = [&](const std::string& name) {
-    if (!devices.contains(name)) devices.emplace(name, load_device(name, {}));
-    return devices.at(name).efficiency == device.efficiency;
+    return catalogue_device(name).efficiency == device.efficiency;
   };
   const auto own = all.find(device.name);
   if (own != all.end() && same(own->first)) return &own->second;

@@ -80,13 +80,13 @@ class ServedPasses final : public PassMessages {
 class ServerPlanner {
  public:
   ServerPlanner(const TrainingGraph& graph, const Machine& machine, const CostModel& cost,
-                const StagedPasses& passes, const ServerExchange& exchange)
+                const Stage& network, const StagedPasses& passes, const ServerExchange& exchange)
       : graph_(graph),
         machine_(machine),
         cost_(cost),
         passes_(passes),
         exchange_(exchange),
-        network_(whole_network(graph)),
+        network_(network),
         messages_(exchange, graph, machine, cost, plan_) {}
 
   Plan build() {
@@ -314,7 +314,7 @@ class ServerPlanner {
   const CostModel& cost_;
   const StagedPasses& passes_;
   const ServerExchange& exchange_;
-  Stage network_;
+  const Stage& network_;
   Plan plan_;
   ServerMessages messages_;
   std::vector<double> images_;  ///< of a step, by role of workers
@@ -323,8 +323,8 @@ class ServerPlanner {
 }  // namespace
 
 Plan plan_servers(const TrainingGraph& graph, const Machine& machine, const CostModel& cost,
-                  const StagedPasses& passes, const ServerExchange& exchange) {
-  return ServerPlanner(graph, machine, cost, passes, exchange).build();
+                  const Stage& network, const StagedPasses& passes, const ServerExchange& exchange) {
+  return ServerPlanner(graph, machine, cost, network, passes, exchange).build();
 }
 
 }  // namespace convoy::lowering

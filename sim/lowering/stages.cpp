@@ -65,6 +65,11 @@ Stage whole_network(const TrainingGraph& graph) {
   return device_stage(graph, shardings, schedule, stage_of_layer, 0, 0).stage;
 }
 
+const Stages& WholeNetwork::stages() const {
+  if (!stages_) stages_.emplace(Stages{{whole_network(*graph_)}, {}});
+  return *stages_;
+}
+
 PlanOp plan_op(const StageOp& op, double images, const std::string& suffix) {
   const OpId of_graph = op.again || op.op == StageOp::none ? PlanOp::of_plan : op.op;
   return {op.name + suffix,         op.work, op.images.value_or(images), deltas(op.allocates, images),

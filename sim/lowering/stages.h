@@ -72,6 +72,20 @@ Stages cut_into_stages(const TrainingGraph& graph, const Units& units,
 /// All of the network as one stage. What the graph recomputes itself is in its backward pass.
 Stage whole_network(const TrainingGraph& graph);
 
+/// whole_network of a graph, made when it is first asked for. It depends on the graph alone, so that who plans
+/// a graph again and again keeps one of these beside it.
+class WholeNetwork {
+ public:
+  /// @param graph outlives this object
+  explicit WholeNetwork(const TrainingGraph& graph) : graph_(&graph) {}
+  const Stages& stages() const;  ///< one, without edges
+  const Stage& stage() const { return stages().stages.front(); }
+
+ private:
+  const TrainingGraph* graph_;
+  mutable std::optional<Stages> stages_;
+};
+
 /// The operation on `images` images; `suffix` tells micro-batches apart.
 PlanOp plan_op(const StageOp& op, double images, const std::string& suffix);
 

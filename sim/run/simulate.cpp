@@ -180,7 +180,7 @@ const Preparer::Read<LayerProfile>& Preparer::profile_read(const std::string& fi
 const Model& Preparer::model(const YamlNode& node) { return model_read(node).value; }
 const ClusterSpec& Preparer::cluster(const YamlNode& node) { return cluster_read(node).value; }
 
-std::shared_ptr<const TrainingGraph> Preparer::graph(const YamlNode& node, const TrainingOptions& options) {
+const Preparer::PlannedGraph& Preparer::graph(const YamlNode& node, const TrainingOptions& options) {
   const std::string key = fmt::format(
       "{} {} {} {} {} {} {} {} {}", static_cast<int>(options.precision), static_cast<int>(options.optimizer),
       static_cast<int>(options.recompute), static_cast<int>(options.framework),
@@ -193,7 +193,7 @@ std::shared_ptr<const TrainingGraph> Preparer::graph(const YamlNode& node, const
                        fmt::format("model: no layer of '{}' computes anything: all are views of the "
                                    "image",
                                    graph->model.name));
-    return graph;
+    return PlannedGraph{graph, std::make_shared<const WholeNetwork>(*graph)};
   });
 }
 
@@ -292,14 +292,16 @@ PreparedRun Preparer::prepare_over(Protocol protocol, const Point& point, const 
   const Transport transport = transport_of(*strategy, cluster, point.training, protocol);
   Machine machine = build_machine(cluster, strategy->dedicated_hosts(cluster.node_count()), transport);
   const TrainingOptions options = resolve_software(point.training, machine);
-  std::shared_ptr<const TrainingGraph> graph = this->graph(point.model, options);
+  const PlannedGraph planned = this->graph(point.model, options);
+  std::shared_ptr<const TrainingGraph> graph = planned.graph;
   for (DeviceType& type : machine.device_types)
     if (type.framework_reserves) type.reserved_bytes = framework_memory(options.framework).reserved_bytes;
   CostModel cost = this->cost(point.training, *graph, machine);
   apply(change, machine);
   const NetworkModel network_model = this->network_model();
   if (network_model == NetworkModel::simgrid) machine.network_model += ", SimGrid's CM02";
-  const StrategyInput input{*graph, machine, cost, point.training.batch, meaning_};
+  const StrategyInput input{*graph, machine, cost, point.training.batch, meaning_,
+                            planned.network.get()};
   std::vector<RunPhase> phases = strategy->phases(input);
   add_input_to_phases(phases, *graph, machine, point.training.input);
   std::shared_ptr<const PhasedRun> phased;

@@ -9,6 +9,7 @@
 
 #include "models/layer_profile.h"
 #include "sim/costs/cost_model.h"
+#include "sim/lowering/stages.h"
 #include "sim/plan/phases.h"
 #include "sim/plan/plan.h"
 #include "sim/replay/engine.h"
@@ -95,13 +96,18 @@ class Preparer {
   const Read<Model>& model_read(const YamlNode& node);
   const Read<ClusterSpec>& cluster_read(const YamlNode& node);
   const Read<LayerProfile>& profile_read(const std::string& file);
-  std::shared_ptr<const TrainingGraph> graph(const YamlNode& node, const TrainingOptions& options);
+  /// A graph, and what depends on it alone.
+  struct PlannedGraph {
+    std::shared_ptr<const TrainingGraph> graph;
+    std::shared_ptr<const WholeNetwork> network;
+  };
+  const PlannedGraph& graph(const YamlNode& node, const TrainingOptions& options);
   CostModel cost(const Training& training, const TrainingGraph& graph, const Machine& machine);
 
   const Experiment* experiment_ = nullptr;
   bool meaning_ = false;
   std::map<std::string, Read<Model>> models_;
-  std::map<std::string, std::shared_ptr<const TrainingGraph>> graphs_;
+  std::map<std::string, PlannedGraph> graphs_;
   std::map<std::string, Read<ClusterSpec>> clusters_;
   std::map<std::string, Read<LayerProfile>> profiles_;
   std::map<std::string, std::string> inputs_of_parts_;  ///< by the part's name and fingerprint

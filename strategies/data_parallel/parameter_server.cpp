@@ -77,8 +77,9 @@ class ParameterServer : public Strategy {
   }
   ReportedPlan steady_plan(const StrategyInput& input) const override {
     const ServerExchange exchange = placed(options_, input.machine);
+    const WholeNetwork own(input.graph);
     ReportedPlan planned{plan_servers(
-        input.graph, input.machine, input.cost,
+        input.graph, input.machine, input.cost, (input.network ? *input.network : own).stage(),
         replica_passes(input, share_batch(input, options_.shares), options_.micro_batches), exchange)};
     if (options_.exchange.mode != ServerMode::sync) planned.report.staleness.emplace();
     return planned;
