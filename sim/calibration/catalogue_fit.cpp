@@ -72,9 +72,10 @@ bool is_told(const Posterior::MeasuredHost& host) { return host.weight >= Poster
 std::string hosts_csv(const Hierarchy& hierarchy, const Posterior::HostFactors& hosts) {
   std::string text = "repository,device,issue_factor,rows\n";
   for (const auto& [where, host] : hosts.hosts)
-    if (is_told(host))
-      text += fmt::format("{},{},{:.3g},{}\n", where.first, hierarchy.devices()[where.second].name,
-                          host.factor, host.rows);
+    for (std::size_t d = 0; d < hierarchy.devices().size() && is_told(host); ++d)
+      if (hierarchy.board_of(d) == where.second)
+        text += fmt::format("{},{},{:.3g},{}\n", where.first, hierarchy.devices()[d].name, host.factor,
+                            host.rows);
   return text;
 }
 
@@ -101,9 +102,14 @@ CatalogueFit fit_catalogue(const std::vector<Measurement>& measurements) {
   result.cost_after = fit.cost_after();
   const Posterior::HostFactors hosts = fit.host_factors();
   for (std::size_t d = 0; d < hierarchy.devices().size(); ++d) {
-    DeviceType device = hierarchy.device_at(d, fit.x());
-    device.evidence_rows = rows_of.contains(d) ? rows_of.at(d) : 0;
-    device.evidence_spread = fit.device_spread(d);
+    const std::size_t board = hierarchy.board_of(d);
+    const DeviceType fitted = hierarchy.device_at(board, fit.x());
+    DeviceType device = hierarchy.devices()[d];
+    device.launch_overhead_s = fitted.launch_overhead_s;
+    device.issue_factor = fitted.issue_factor;
+    device.efficiency = fitted.efficiency;
+    device.evidence_rows = rows_of.contains(board) ? rows_of.at(board) : 0;
+    device.evidence_spread = fit.device_spread(board);
     result.devices.emplace(device.name, catalogue_yaml(device));
   }
   for (std::size_t f = 0; f < framework_count; ++f)

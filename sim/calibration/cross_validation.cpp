@@ -15,7 +15,7 @@ namespace {
 std::string group_of(const Measurement& m, const DeviceType& device, LeaveOut by) {
   switch (by) {
     case LeaveOut::device:
-      return m.device;
+      return device.name;
     case LeaveOut::generation:
       return device.cpu ? "cpu" : device.generation;
     case LeaveOut::source:
@@ -33,22 +33,22 @@ std::pair<Framework, bool> kernels_of(const Measurement& m) {
 
 /// What rows of networks tell that are fitted.
 struct Seen {
-  std::set<std::pair<std::string, std::size_t>> networks;  ///< device, network_kind
-  std::set<std::string> devices;
+  std::set<std::pair<std::size_t, std::size_t>> networks;  ///< board (Hierarchy::find), network_kind
+  std::set<std::size_t> boards;
   std::set<std::pair<Framework, bool>> software, convolutions;  ///< convolutions: whether they are grouped
 
-  void add(const Measurement& m, std::size_t kind) {
-    networks.insert({m.device, network_kind(kind)});
-    devices.insert(m.device);
+  void add(const Measurement& m, std::size_t board, std::size_t kind) {
+    networks.insert({board, network_kind(kind)});
+    boards.insert(board);
     software.insert(kernels_of(m));
     convolutions.insert({m.software, is_grouped(network_kind(kind))});
   }
-  void tell(LeftOutRow& row) const {
+  void tell(LeftOutRow& row, std::size_t board) const {
     const Measurement& m = row.measurement;
-    row.device_unseen = !devices.contains(m.device);
+    row.device_unseen = !boards.contains(board);
     row.software_unseen = !software.contains(kernels_of(m));
     row.networks_unseen =
-        (!row.device_unseen && !networks.contains({m.device, network_kind(row.kind)})) ||
+        (!row.device_unseen && !networks.contains({board, network_kind(row.kind)})) ||
         (!row.software_unseen && !convolutions.contains({m.software, is_grouped(network_kind(row.kind))}));
   }
 };
@@ -92,14 +92,15 @@ std::vector<LeftOutRow> cross_validate(const std::vector<Measurement>& measureme
     const Posterior::HostFactors hosts = fit.host_factors();
     Seen seen;
     for (std::size_t r = 0; r < of_row.size(); ++r)
-      if (of_row[r]->fitted() && of_row[r]->whole_network() && group[r] != name) seen.add(*of_row[r], kinds[r]);
+      if (of_row[r]->fitted() && of_row[r]->whole_network() && group[r] != name)
+        seen.add(*of_row[r], fit.rows()[r].device, kinds[r]);
     for (std::size_t i = 0; i < members.size(); ++i) {
       LeftOutRow& row = result[begin + i];
       const Posterior::OnTypicalHost on_host = fit.on_typical_host(fit.rows()[members[i]], hosts);
       row.without_s = on_host.seconds;
       row.host_slope = on_host.slope;
       row.kind = kinds[members[i]];
-      seen.tell(row);
+      seen.tell(row, fit.rows()[members[i]].device);
       const HierarchyRow& fitted = fit.rows()[members[i]];
       row.of_device = fit.device_spread(fitted.device);
       row.of_kernels = unseen_kernels_spread(hierarchy.devices()[fitted.device], row.measurement.precision,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <tuple>
 
 #include "sim/calibration/typical_issue.h"
 #include "sim/costs/issue_queue.h"
@@ -97,10 +98,19 @@ Hierarchy::Hierarchy(std::vector<DeviceType> devices) : devices_(std::move(devic
 }
 
 std::optional<std::size_t> Hierarchy::find(const std::string& device) const {
-  const auto found = std::find_if(devices_.begin(), devices_.end(),
-                                  [&](const DeviceType& known) { return known.name == device; });
+  const auto found = std::ranges::find(devices_, device, &DeviceType::name);
   if (found == devices_.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - devices_.begin());
+  return board_of(static_cast<std::size_t>(found - devices_.begin()));
+}
+
+std::size_t Hierarchy::board_of(std::size_t device) const {
+  const auto key = [](const DeviceType& d) {
+    return std::tie(d.generation, d.peak_flops, d.memory_bandwidth_Bps, d.sms, d.clock_hz, d.l2_bytes,
+                    d.idle_power_w, d.peak_power_w);
+  };
+  const auto same = [&](const DeviceType& other) { return key(other) == key(devices_[device]); };
+  if (devices_[device].cpu) return device;  // of which there are no such facts
+  return static_cast<std::size_t>(std::ranges::find_if(devices_, same) - devices_.begin());
 }
 
 Hierarchy::Term Hierarchy::unknown(const std::string& name, double prior, double spread, double coefficient) {

@@ -51,8 +51,11 @@ class Hierarchy {
   };
 
   const std::vector<DeviceType>& devices() const { return devices_; }
-  /// Index of a device by its name.
+  /// Index of a device by its name, or rather of its board: rows of boards that differ in the size of their
+  /// memory alone (V100 SXM2 of 16 and 32 GB) are rows of one.
   std::optional<std::size_t> find(const std::string& device) const;
+  /// The first device that is the same but for the size of its memory.
+  std::size_t board_of(std::size_t device) const;
   HierarchyRow row_of(const Measurement& measurement, std::size_t device) const;
   /// The links of a row; makes unknowns that are not there yet.
   std::vector<Link> links(const HierarchyRow& row);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "sim/calibration/catalogue_fit.h"
 #include "sim/calibration/cross_validation.h"
 #include "tests/calibration/written_file.h"
 #include "tests/support/approx.h"
@@ -46,6 +47,24 @@ TEST_CASE("a row that was left out is predicted the same whatever was measured")
     }
     CHECK(left_out == 2);
   }
+}
+
+TEST_CASE("boards that differ in the size of their memory alone are one device of the fit") {
+  std::vector<Measurement> renamed = rows(1);
+  renamed[0].device = "v100-sxm2-32gb";
+  for (const LeaveOut by : {LeaveOut::device, LeaveOut::source}) {
+    const std::vector<LeftOutRow> usual = cross_validate(rows(1), by), other = cross_validate(renamed, by);
+    REQUIRE(usual.size() == other.size());
+    for (std::size_t r = 0; r < usual.size(); ++r) {
+      CHECK(usual[r].group == other[r].group);
+      CHECK(usual[r].device_unseen == other[r].device_unseen);
+      CHECK(usual[r].with_s == other[r].with_s);
+      CHECK(usual[r].without_s == other[r].without_s);
+    }
+  }
+  const CatalogueFit fit = fit_catalogue(renamed);
+  CHECK(fit.devices.at("v100-sxm2-16gb") == fit.devices.at("v100-sxm2-32gb"));
+  CHECK(fit.devices.at("v100-sxm2-16gb") != fit.devices.at("v100-pcie-16gb"));
 }
 
 TEST_CASE("rows with role test tell the fit nothing, and are predicted where their source is left out") {

@@ -246,10 +246,6 @@ struct KnownSlower {
 };
 constexpr std::array known_slower{
     KnownSlower{
-        "quadro-rtx-6000", "titan-v", Precision::fp32,
-        "measured: the Titan RTX, which has its chip and as many multiprocessors, takes 1.2 to 1.8 times "
-        "as long in single precision (PyTorch 1.4, seven networks at batch 12, single_device.csv)"},
-    KnownSlower{
         "a100-", "v100-", Precision::fp32,
         "nobody measured few images, or convolutions in groups, on the A100's ordinary cores (in "
         "single_device.csv: AlexNet, Inception and ResNet-50 of TensorFlow 2.3, 224 images and more): "
