@@ -100,7 +100,9 @@ void TrainingGraphBuilder::weight_gradient(std::size_t i, const Gradient& gradie
                 element_ * static_cast<double>(layer(i).parameter_elements()), op,
                 BufferRole::parameter_gradient);
   if (gradient.buffer) use(*gradient.buffer, op);
-  if (rules_[i].input_for_weights)
+  if (cast_[i])
+    use_saved(*cast_[i], op);
+  else if (rules_[i].input_for_weights)
     for (const LayerIndex input : layer(i).inputs) use_saved(input_buffer(input, op), op);
 }
 
@@ -119,7 +121,7 @@ void TrainingGraphBuilder::contribute(std::size_t reader, LayerIndex to, const G
     work.phase = Phase::data_gradient;
     work.fusion = Fusion::chain;
     work.flops_per_image = static_cast<double>(elements(layer(at(to)).output));
-    work.bytes_per_image = 3 * bytes_of(layer(at(to)).output);
+    work.bytes_per_image = 3 * output_bytes(at(to));
     const std::string name =
         layer(at(to)).name + ".gradient_sum" + (count > 1 ? fmt::format("{}", count) : "");
     op = add_operation(name, at(to), OperationPart::gradient_sum, work, {total->op, more.op});
@@ -136,7 +138,7 @@ void TrainingGraphBuilder::contribute(std::size_t reader, LayerIndex to, const G
 }
 
 void TrainingGraphBuilder::update(std::size_t i) {
-  if (layer(i).parameters.empty()) return;
+  if (!layer(i).trains()) return;
   const Work work = update_work(layer(i), graph_.options.precision, graph_.options.optimizer);
   const OpId op =
       add_operation(layer(i).name + ".update", i, OperationPart::layer, work, {*weight_gradient_[i]});

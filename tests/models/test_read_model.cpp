@@ -77,8 +77,9 @@ TEST_CASE("wrong layers are errors at their place") {
 TEST_CASE("wrong models are errors") {
   CHECK(error_of("[1]") ==
         "test.yaml:1:1: model: expected the name of a zoo model or a mapping, found a list");
-  CHECK(error_of("{name: a, input: [3, 8], layers: []}") ==
-        "test.yaml:1:18: model.input: expected [channels, height, width] or [features], found a list of 2");
+  CHECK(error_of("{name: a, input: [3, 8, 8, 8, 8], layers: []}") ==
+        "test.yaml:1:18: model.input: expected [channels, height, width], [channels, depth, height, width], "
+        "[channels, tokens] or [features], found a list of 5");
   CHECK(error_of("{name: a, input: [3, 8, 8], layers: []}") ==
         "test.yaml:1:37: model.layers: must have at least one layer");
   CHECK(error_of("{onnx: net.onnx}") == "test.yaml:1:8: model.onnx: there is no file 'net.onnx'");
