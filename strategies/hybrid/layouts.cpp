@@ -144,13 +144,18 @@ bool has_groups(const Layer& layer) {
   return false;
 }
 
+bool is_by_channels(const Layer& layer) {
+  const auto* linear = std::get_if<Linear>(&layer.kind);
+  return linear && linear->channels;
+}
+
 bool can_have(const Layer& layer, LayerLayout layout) {
   switch (layout) {
     case LayerLayout::batch:
     case LayerLayout::replicated:
       return true;
     case LayerLayout::filter:
-      return decides(layer) && (is_convolution(layer) || layer.output.size() == 1);
+      return decides(layer) && (is_convolution(layer) || layer.output.size() == 1 || is_by_channels(layer));
     case LayerLayout::channel:
       return can_have(layer, LayerLayout::filter) && !has_groups(layer);
     case LayerLayout::height:
