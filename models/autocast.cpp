@@ -90,10 +90,4 @@ void add_single_precision(LayerCosts& costs, const Model& model, std::size_t ind
   if (costs.data_gradient) costs.data_gradient->bytes += cast * to_cast;
 }
 
-bool keeps_cast_input(const Model& model, std::size_t index, const std::vector<bool>& single) {
-  const Layer& layer = model.layers[index];
-  return is_product(layer) && !std::holds_alternative<Attention>(layer.kind) && layer.inputs.size() == 1 &&
-         is_single(layer.inputs.front(), single);
-}
-
 }  // namespace convoy::models

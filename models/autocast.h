@@ -12,7 +12,7 @@ namespace convoy::inline models {
 /// parameter or a tensor in single precision writes one (aten/src/ATen/autocast_mode.cpp, CastPolicy::fp32
 /// and type promotion): sums with learned positions and products with learned factors are, and so is every
 /// residual sum after them. Products and convolutions cast to half what they read. No layer's under other
-/// frameworks and precisions.
+/// frameworks and precisions. Only traffic counts them so: buffers and messages have the step's precision.
 std::vector<bool> single_precision_outputs(const Model& model, Framework framework, Precision precision);
 
 /// Adds to `costs` of layer `index` what single_precision_outputs cost: twice the bytes of these tensors,
@@ -21,8 +21,5 @@ std::vector<bool> single_precision_outputs(const Model& model, Framework framewo
 void add_single_precision(LayerCosts& costs, const Model& model, std::size_t index,
                           const std::vector<bool>& single, Framework framework, Precision precision,
                           bool casts);
-
-/// Whether a layer keeps a cast copy of its input for the backward pass, instead of the input.
-bool keeps_cast_input(const Model& model, std::size_t index, const std::vector<bool>& single);
 
 }  // namespace convoy::models

@@ -24,7 +24,6 @@ TrainingGraphBuilder::TrainingGraphBuilder(const Model& model, const TrainingOpt
   weight_gradient_.resize(n);
   storage_.resize(n);
   extra_.resize(n);
-  cast_.resize(n);
   single_ = single_precision_outputs(model, options.framework, options.precision);
   gradient_.resize(n);
   sums_.resize(n);
@@ -126,13 +125,13 @@ TrainingGraphBuilder::BufferId TrainingGraphBuilder::add_buffer(std::string name
 }
 
 TrainingGraphBuilder::BufferId TrainingGraphBuilder::add_output(std::size_t i, OpId born) {
-  return add_buffer(layer(i).name + ".output", output_bytes(i), born, BufferRole::output,
+  return add_buffer(layer(i).name + ".output", bytes_of(layer(i).output), born, BufferRole::output,
                     static_cast<std::uint32_t>(i));
 }
 
 TrainingGraphBuilder::BufferId TrainingGraphBuilder::add_output_gradient(std::size_t i, OpId born) {
-  return add_buffer(layer(i).name + ".output_gradient", output_bytes(i), born, BufferRole::output_gradient,
-                    static_cast<std::uint32_t>(i));
+  return add_buffer(layer(i).name + ".output_gradient", bytes_of(layer(i).output), born,
+                    BufferRole::output_gradient, static_cast<std::uint32_t>(i));
 }
 
 void TrainingGraphBuilder::add_scratch(std::string name, MemoryClass memory_class, double bytes,
@@ -179,8 +178,6 @@ void TrainingGraphBuilder::forward(std::size_t i) {
   } else {
     storage_[i] = Storage{add_output(i, op), readers_[i] <= 1, rules_[i].output_for_data};
   }
-  if (layer(i).trains() && keeps_cast_input(graph_.model, i, single_))
-    cast_[i] = add_buffer(layer(i).name + ".cast", bytes_of(graph_.model.shape_of(inputs.front())), op);
   if (needs && !rules_[i].extra.empty() && costs_[i].data_gradient)
     extra_[i] = add_buffer(fmt::format("{}.{}", layer(i).name, rules_[i].extra),
                            rules_[i].extra_bytes + (element_ < 4 ? rules_[i].extra_cast_bytes : 0), op);

@@ -100,9 +100,7 @@ void TrainingGraphBuilder::weight_gradient(std::size_t i, const Gradient& gradie
                 element_ * static_cast<double>(layer(i).parameter_elements()), op,
                 BufferRole::parameter_gradient);
   if (gradient.buffer) use(*gradient.buffer, op);
-  if (cast_[i])
-    use_saved(*cast_[i], op);
-  else if (rules_[i].input_for_weights)
+  if (rules_[i].input_for_weights)
     for (const LayerIndex input : layer(i).inputs) use_saved(input_buffer(input, op), op);
 }
 
@@ -121,7 +119,7 @@ void TrainingGraphBuilder::contribute(std::size_t reader, LayerIndex to, const G
     work.phase = Phase::data_gradient;
     work.fusion = Fusion::chain;
     work.flops_per_image = static_cast<double>(elements(layer(at(to)).output));
-    work.bytes_per_image = 3 * output_bytes(at(to));
+    work.bytes_per_image = 3 * moved_bytes(at(to));
     const std::string name =
         layer(at(to)).name + ".gradient_sum" + (count > 1 ? fmt::format("{}", count) : "");
     op = add_operation(name, at(to), OperationPart::gradient_sum, work, {total->op, more.op});

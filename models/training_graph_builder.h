@@ -42,8 +42,8 @@ class TrainingGraphBuilder {
   const Layer& layer(std::size_t i) const { return graph_.model.layers[i]; }
   double bytes_of(const Shape& shape) const { return element_ * static_cast<double>(elements(shape)); }
 
-  /// Of a layer's output, which may be in single precision where the step is not (autocast.h).
-  double output_bytes(std::size_t i) const {
+  /// Traffic of a layer's output, which may be in single precision where the step is not (autocast.h).
+  double moved_bytes(std::size_t i) const {
     return (single_[i] ? 4 : element_) * static_cast<double>(elements(layer(i).output));
   }
 
@@ -132,7 +132,6 @@ class TrainingGraphBuilder {
   std::vector<std::optional<OpId>> weight_gradient_;
   std::vector<std::optional<Storage>> storage_;
   std::vector<std::optional<BufferId>> extra_;
-  std::vector<std::optional<BufferId>> cast_;      ///< of the input, kept in half precision
   std::vector<bool> single_;                       ///< single_precision_outputs
   std::vector<std::optional<Gradient>> gradient_;  ///< of the layer's output
   std::vector<int> sums_;

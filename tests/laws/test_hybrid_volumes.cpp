@@ -346,3 +346,18 @@ TEST_CASE(
     CHECK(sent("3") > sent("4"));
   }
 }
+
+TEST_CASE("hybrid: convolutions of volumes split by channels in pairs, and not by rows") {
+  const std::string model =
+      "{name: volumes, input: [4, 3, 3, 3], layers: [{name: a, kind: conv3d, out_channels: 8, kernel: 3, "
+      "padding: 1}, {name: relu, kind: relu}, {name: b, kind: conv3d, out_channels: 6, kernel: 1}]}";
+  const auto sent = [&](const std::string& layout) {
+    return Experiment::with_global_batch(model, star(2, "10Gbps", "1us"),
+                                         "{kind: hybrid, conv: " + layout + "}", 4)
+        .run()
+        .comm_bytes;
+  };
+  // One sum of the result of four images over two devices.
+  CHECK(sent("pairs") == approx(2.0 * 1 * 4 * 6 * 27 * 4).epsilon(1e-9));
+  CHECK_THROWS_AS(sent("height"), InputError);
+}
