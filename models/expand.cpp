@@ -24,6 +24,7 @@ struct EntryText {
   std::string name;
   const YamlNode* inputs = nullptr;  ///< null: what the entry before it makes
   bool wanted = true;
+  bool frozen = false;
 };
 
 const Keys<EntryText>& entry_table() {
@@ -49,7 +50,8 @@ const Keys<EntryText>& entry_table() {
                                                                                   : describe(*entry.inputs)));
           }),
       flag_key<EntryText>("when", "false leaves the entry out; who reads it reads its first input instead",
-                          &EntryText::wanted)};
+                          &EntryText::wanted),
+      flag_key<EntryText>("frozen", "whether its parameters are not trained", &EntryText::frozen)};
   return keys;
 }
 
@@ -141,9 +143,9 @@ class Expander {
       if (!text.wanted)
         aliases_[previous.full()] = {inputs.front()};
       else if (map.has("block"))
-        expand_block(map, prefix, name, std::move(inputs), scope, depth);
+        expand_block(map, prefix, text, std::move(inputs), scope, depth);
       else
-        add_layer(std::move(entry), prefix + name, std::move(inputs));
+        add_layer(std::move(entry), prefix + name, std::move(inputs), text.frozen);
     }
     return previous;
   }
@@ -164,15 +166,15 @@ class Expander {
     return inputs;
   }
 
-  void add_layer(YamlNode entry, std::string name, std::vector<Reference> inputs) {
+  void add_layer(YamlNode entry, std::string name, std::vector<Reference> inputs, bool frozen) {
     if (drafts_.size() >= max_layers)
       throw InputError(entry.pos, fmt::format("the model has more than {} layers", max_layers));
     index_.emplace(name, static_cast<LayerIndex>(drafts_.size()));
-    drafts_.push_back({std::move(name), std::move(entry), {}});
+    drafts_.push_back({std::move(name), std::move(entry), {}, frozen || frozen_blocks_ > 0});
     references_.push_back(std::move(inputs));
   }
 
-  void expand_block(YamlMap& map, const std::string& prefix, const std::string& name,
+  void expand_block(YamlMap& map, const std::string& prefix, const EntryText& entry,
                     std::vector<Reference> inputs, const Scope& scope, int depth) {
     BlockUse use;
     read_keys(block_use_table(), map, use);
@@ -194,7 +196,8 @@ class Expander {
     const Scope first = read_first(use.first, block, arguments);
     map.finish();
 
-    const std::string full = prefix + name;
+    const std::string full = prefix + entry.name;
+    frozen_blocks_ += entry.frozen ? 1 : 0;
     std::vector<Reference> current{inputs.front()};
     if (count > 0) current = std::move(inputs);
     for (std::int64_t i = 0; i < count; ++i) {
@@ -207,6 +210,7 @@ class Expander {
       if (repeated) aliases_[fmt::format("{}.{}", full, i)] = current;
     }
     aliases_[full] = std::move(current);
+    frozen_blocks_ -= entry.frozen ? 1 : 0;
   }
 
   /// The scope inside a block: what is visible outside, and its arguments as given here or by default.
@@ -262,6 +266,7 @@ class Expander {
 
   const Blocks& blocks_;
   std::string path_;
+  int frozen_blocks_ = 0;  ///< around the entry that is read
   std::vector<LayerDraft> drafts_;
   std::vector<std::vector<Reference>> references_;  // of the draft of the same index
   std::unordered_map<std::string, LayerIndex> index_;

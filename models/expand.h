@@ -17,6 +17,7 @@ struct LayerDraft {
   std::string name;
   YamlNode node;                   ///< its mapping, with `name`, `kind` and the kind's keys
   std::vector<LayerIndex> inputs;  ///< indices into the drafts, in any order, or image_input
+  bool frozen = false;             ///< itself, or a block around it
 };
 
 /// A block: a named list of layers with arguments.
@@ -27,7 +28,7 @@ struct Block {
 };
 using Blocks = std::map<std::string, Block, std::less<>>;
 
-/// Keys of every entry of a list of layers: `name`, `inputs` and `when`.
+/// Keys of every entry of a list of layers: `name`, `inputs`, `when` and `frozen`.
 /// What may be written for an argument of a block, and for a list of layers.
 ValueForm argument_form();
 ValueForm layers_form(std::size_t least);

@@ -25,6 +25,12 @@ struct Size2 {
   bool operator==(const Size2&) const = default;
 };
 
+/// The same with depth, of volumes.
+struct Size3 {
+  std::int64_t d = 1, h = 1, w = 1;
+  bool operator==(const Size3&) const = default;
+};
+
 // The closed set of layer kinds; fields are the keys of the YAML entry (docs/models.md). One kind costs one
 // struct here, one row in layer_registry.cpp, and its rules in shapes.cpp and layer_costs.cpp.
 
@@ -49,7 +55,62 @@ struct Linear {
   std::int64_t out_features = 0;
   bool bias = true;
   bool last_axis = false;  ///< of any tensor, at each place along the other axes; else of a vector
+  bool channels = false;   ///< the same of the first axis: on each token or pixel
   bool operator==(const Linear&) const = default;
+};
+
+/// Convolution of volumes, [channels, depth, height, width].
+struct Conv3d {
+  std::int64_t out_channels = 0;
+  Size3 kernel, stride, padding{0, 0, 0}, dilation;
+  std::int64_t groups = 1;
+  bool bias = true;
+  bool operator==(const Conv3d&) const = default;
+};
+
+struct ConvTranspose3d {
+  std::int64_t out_channels = 0;
+  Size3 kernel, stride, padding{0, 0, 0}, output_padding{0, 0, 0};
+  std::int64_t groups = 1;
+  bool bias = true;
+  Size3 dilation;
+  bool operator==(const ConvTranspose3d&) const = default;
+};
+
+/// A convolution whose windows are shifted value by value: Dai et al., arXiv:1703.06211, section 2.1. Reads
+/// the image, the offsets (two a weight of a window and place), and the factors of version 2, if any.
+struct DeformConv2d {
+  std::int64_t out_channels = 0;
+  Size2 kernel, stride, padding{0, 0}, dilation;
+  std::int64_t groups = 1;
+  bool bias = true;
+  bool operator==(const DeformConv2d&) const = default;
+};
+
+/// Scaled dot-product attention (Vaswani et al., arXiv:1706.03762, section 3.2) without the linear layers
+/// around it. Reads queries, keys and values, three inputs [channels, tokens...], or one of three times the
+/// channels: for each head, one after the other, its queries, keys and values.
+struct Attention {
+  /// Whether the softmax of the scores is written and kept for the backward pass, by kernels of its own, or
+  /// one kernel computes all and the backward pass computes it again (Dao et al., arXiv:2205.14135).
+  enum class Scores : std::uint8_t { of_framework, kept, recomputed };
+  std::int64_t heads = 1;
+  Size2 window{0, 0};          ///< where not 0: of pixels, among which alone there is attention (Swin)
+  bool shift = false;          ///< windows are shifted by half their size, and masked at the borders
+  bool position_bias = false;  ///< a learned term for each relative position in a window and head
+  Scores scores = Scores::of_framework;
+  bool operator==(const Attention&) const = default;
+};
+
+/// Learned tokens before those of the input, [channels, tokens...]; the output is [channels, tokens].
+struct ClassToken {
+  std::int64_t tokens = 1;
+  bool operator==(const ClassToken&) const = default;
+};
+
+/// A learned term for every value of the input.
+struct PositionEmbedding {
+  bool operator==(const PositionEmbedding&) const = default;
 };
 
 /// Normalization with a learned scale and shift a channel unless `affine` is false: batch (over images and
@@ -62,6 +123,12 @@ struct Normalization {
   bool last_axis = false;   ///< layer: channels are the last axis, not the first
   std::int64_t groups = 1;  ///< group
   bool operator==(const Normalization&) const = default;
+};
+
+/// Batch normalization of a network that keeps its statistics, scale and shift as they are: a fixed factor
+/// and term a channel (torchvision's FrozenBatchNorm2d).
+struct FrozenBatchNorm {
+  bool operator==(const FrozenBatchNorm&) const = default;
 };
 
 /// Krizhevsky et al., NIPS 2012, section 3.3.
@@ -95,6 +162,12 @@ struct Pool {
   bool operator==(const Pool&) const = default;
 };
 
+struct Pool3d {
+  Pool::Mode mode = Pool::Mode::max;
+  Size3 kernel, stride, padding{0, 0, 0};
+  bool operator==(const Pool3d&) const = default;
+};
+
 struct AdaptiveAvgPool {
   Size2 size;
   bool operator==(const AdaptiveAvgPool&) const = default;
@@ -115,7 +188,8 @@ struct Concat {
   bool operator==(const Concat&) const = default;
 };
 
-/// Indices first, first + step, ... below last along an axis, by default of the channels.
+/// Indices first, first + step, ... below last along an axis, by default of the channels. A last of 0 is
+/// written to mean the end of the axis, and is that once the shape is known.
 struct Slice {
   std::int64_t first = 0, last = 0, axis = 0, step = 1;
   bool operator==(const Slice&) const = default;
@@ -170,6 +244,30 @@ struct MatMul {
   bool operator==(const MatMul&) const = default;
 };
 
+/// Bilinear samples of a stated number of regions of an image, from one of the maps it reads: He et al.,
+/// arXiv:1703.06870, section 3. The output has the regions one below the other, as one image.
+struct RoiAlign {
+  std::int64_t rois = 0;  ///< of an image
+  Size2 size;
+  std::int64_t sampling = 2;  ///< samples a side of each value, of which the mean is taken
+  bool operator==(const RoiAlign&) const = default;
+};
+
+/// What comes with an image besides it: a text's encoding, a time step.
+struct SideInput {
+  Shape output;
+  bool operator==(const SideInput&) const = default;
+};
+
+/// A loss of a detector on its input, by kernels that each read and write tensors of the input's size, or of
+/// a stated part of it.
+struct DetectionLoss {
+  enum class Function : std::uint8_t { focal, cross_entropy, binary_cross_entropy, smooth_l1 };
+  Function function = Function::focal;
+  double share = 1;  ///< of the input's values that the loss is of
+  bool operator==(const DetectionLoss&) const = default;
+};
+
 /// Any operation that reads its inputs once and writes its output once: what has no kind of its own.
 struct Elementwise {
   Shape output;  ///< empty: the first input's
@@ -189,9 +287,11 @@ struct Custom {
 };
 
 using LayerKind =
-    std::variant<Conv2d, ConvTranspose2d, Linear, Normalization, LocalResponseNorm, Activation, Pool,
-                 AdaptiveAvgPool, Dropout, Flatten, Concat, Slice, ChannelShuffle, Add, Multiply, Scale,
-                 Upsample, Reshape, Transpose, Pad, MatMul, Elementwise, Custom>;
+    std::variant<Conv2d, ConvTranspose2d, DeformConv2d, Conv3d, ConvTranspose3d, Linear, Attention,
+                 ClassToken, PositionEmbedding, Normalization, FrozenBatchNorm, LocalResponseNorm, Activation,
+                 Pool, Pool3d, AdaptiveAvgPool, Dropout, Flatten, Concat, Slice, ChannelShuffle, Add,
+                 Multiply, Scale, Upsample, Reshape, Transpose, Pad, MatMul, RoiAlign, SideInput,
+                 DetectionLoss, Elementwise, Custom>;
 
 /// The word of the YAML key `kind`: "conv2d", "relu", "max_pool".
 std::string_view kind_name(const LayerKind& kind);
@@ -218,10 +318,13 @@ struct Layer {
   std::vector<LayerIndex> inputs;  ///< all smaller than the layer's own index
   Shape output;
   std::vector<ParameterTensor> parameters;
-  std::int64_t macs = 0;  ///< multiply-adds of a convolution or linear layer, one image, forward
+  std::int64_t macs = 0;  ///< multiply-adds of a convolution, linear layer or product, one image, forward
+  bool frozen = false;    ///< its parameters are not trained
   SourcePos pos;          ///< where it was written
 
   std::int64_t parameter_elements() const;
+  /// Whether it has parameters that are trained.
+  bool trains() const { return !parameters.empty() && !frozen; }
 };
 
 }  // namespace convoy::models

@@ -5,6 +5,8 @@
 #include <array>
 #include <limits>
 
+#include "models/attention.h"
+
 namespace convoy::inline models {
 namespace {
 
@@ -20,10 +22,22 @@ double activation_flops(Activation::Function function) {
   return flops[static_cast<std::size_t>(function)];
 }
 
+/// What the kernels of a loss read and write, a value of its input: counted by a TorchDispatchMode on PyTorch
+/// 1.13's functions and torchvision 0.14.1's sigmoid_focal_loss, summed up, views left out.
+struct LossPasses {
+  double forward_kernels, forward, backward_kernels, backward;
+};
+const LossPasses& loss_passes(DetectionLoss::Function function) {
+  static constexpr std::array<LossPasses, 4> passes{
+      {{16, 38, 16, 43}, {2, 3, 2, 5}, {1, 2, 4, 9}, {1, 2, 1, 3}}};
+  return passes[static_cast<std::size_t>(function)];
+}
+
 /// Cost rules, one overload a kind.
 class CostRules {
  public:
-  CostRules(const Model& model, const Layer& layer) : layer_(layer) {
+  CostRules(const Model& model, const Layer& layer, Framework framework)
+      : layer_(layer), framework_(framework) {
     for (const LayerIndex input : layer.inputs) {
       const auto values = static_cast<double>(elements(model.shape_of(input)));
       in_ += values;
@@ -31,7 +45,9 @@ class CostRules {
     }
     out_ = static_cast<double>(elements(layer.output));
     parameters_ = static_cast<double>(layer.parameter_elements());
-    if (!layer.inputs.empty()) channels_ = model.shape_of(layer.inputs.front()).front();
+    if (layer.inputs.empty()) return;
+    channels_ = model.shape_of(layer.inputs.front()).front();
+    last_input_ = model.shape_of(layer.inputs.back());
   }
 
   LayerCosts operator()(const Conv2d& conv) const {
@@ -51,7 +67,100 @@ class CostRules {
     const bool depthwise = conv.groups > 1 && conv.groups == channels_;
     return multiply_adds(depthwise ? KernelKind::depthwise_convolution : KernelKind::convolution);
   }
+  LayerCosts operator()(const Conv3d& conv) const {
+    const bool depthwise = conv.groups > 1 && conv.groups == channels_;
+    return multiply_adds(depthwise ? KernelKind::depthwise_convolution : KernelKind::convolution);
+  }
+  LayerCosts operator()(const ConvTranspose3d& conv) const {
+    const bool depthwise = conv.groups > 1 && conv.groups == channels_;
+    return multiply_adds(depthwise ? KernelKind::depthwise_convolution : KernelKind::convolution);
+  }
   LayerCosts operator()(const Linear&) const { return multiply_adds(KernelKind::matmul); }
+
+  /// As torchvision computes it (torchvision/csrc/ops/cuda/deform_conv2d_kernel.cu): the samples of all
+  /// windows are written as a matrix, which a product reads. Four neighbours make a sample, 8 FLOPs.
+  /// Backward, the gradient of the matrix is read for that of the image, which is added up value by value, and for that
+  /// of offsets and factors; for the weights' gradient the matrix is made again.
+  LayerCosts operator()(const DeformConv2d& conv) const {
+    LayerCosts costs = multiply_adds(KernelKind::convolution);
+    const double matrix = static_cast<double>(conv.kernel.h * conv.kernel.w) *
+                          static_cast<double>(channels_) * out_ / static_cast<double>(layer_.output.front());
+    for (auto* cost : {&costs.forward, &costs.data_gradient, &costs.weight_gradient}) {
+      (*cost)->flops += 8 * matrix;
+      (*cost)->aside_values = 2 * matrix;
+    }
+    costs.data_gradient->aside_values = 3 * matrix + in_;
+    costs.data_gradient->flops += 8 * matrix;
+    return costs;
+  }
+
+  /// Two products, of queries by keys and of scores by values; backward four, and a fifth where the scores
+  /// are computed again (Dao et al., arXiv:2205.14135, algorithm 4). Kernels that write the scores also read
+  /// and write what stands at kept_attention.
+  LayerCosts operator()(const Attention& attention) const {
+    const AttentionSizes sizes = attention_sizes(attention, layer_.output, last_input_);
+    const double products = 2.0 * static_cast<double>(layer_.macs);
+    const bool kept = keeps_scores(attention, framework_);
+    const double backward = (kept ? 2 : 2.5) * products + 8 * sizes.scores();
+    LayerCosts costs{KernelKind::matmul,
+                     KernelCost{products + 5 * sizes.scores(), in_ + out_, parameters_, 0},
+                     KernelCost{backward, 2 * in_ + 2 * out_, parameters_, 0}, std::nullopt};
+    if (kept) kept_attention(attention, sizes, costs);
+    if (attention.position_bias)  // a sum over windows and images
+      costs.weight_gradient = KernelCost{sizes.scores(), sizes.scores(), parameters_, 0};
+    return costs;
+  }
+
+  LayerCosts operator()(const ClassToken&) const {
+    return {KernelKind::elementwise, KernelCost{0, in_ + out_, parameters_, 0}, std::nullopt,
+            KernelCost{out_ - in_, out_ - in_, parameters_, 0}};
+  }
+
+  /// The input's gradient is the output's; the term's is its sum over images.
+  LayerCosts operator()(const PositionEmbedding&) const {
+    return {KernelKind::elementwise, KernelCost{out_, 2 * out_, parameters_, 0}, std::nullopt,
+            KernelCost{out_, out_, parameters_, 0}};
+  }
+
+  /// A product and a sum, kernels of their own.
+  LayerCosts operator()(const FrozenBatchNorm&) const {
+    LayerCosts costs = elementwise({2 * out_, 4 * out_, 0, 0}, {out_, 2 * out_, 0, 0});
+    costs.forward->launches = 2;
+    return costs;
+  }
+
+  LayerCosts operator()(const Pool3d& pool) const {
+    const double flops = static_cast<double>(pool.kernel.d * pool.kernel.h * pool.kernel.w) * out_;
+    const bool max = pool.mode == Pool::Mode::max;
+    const double indices = max ? index_bytes * out_ : 0;
+    return {KernelKind::pooling, KernelCost{flops, in_ + out_, 0, indices},
+            KernelCost{max ? out_ : flops, in_ + out_, 0, indices}, std::nullopt};
+  }
+
+  /// A sample is made of four neighbours, 8 FLOPs, and no more of a map is read than it has. Backward adds
+  /// to the neighbours, in a gradient that was filled with zeros; a kernel a map.
+  LayerCosts operator()(const RoiAlign& roi) const {
+    const double samples = static_cast<double>(roi.sampling * roi.sampling) * out_;
+    const double read = std::min(4 * samples, in_);
+    LayerCosts costs =
+        elementwise({8 * samples, read + out_, 0, 0}, {8 * samples, in_ + 2 * read + out_, 0, 0});
+    costs.forward->launches = costs.data_gradient->launches = static_cast<double>(layer_.inputs.size());
+    return costs;
+  }
+
+  LayerCosts operator()(const SideInput&) const {
+    return {KernelKind::elementwise, KernelCost{0, out_, 0, 0}, std::nullopt, std::nullopt};
+  }
+
+  LayerCosts operator()(const DetectionLoss& loss) const {
+    const LossPasses& passes = loss_passes(loss.function);
+    const double values = loss.share * in_;
+    LayerCosts costs = elementwise({passes.forward_kernels * values, passes.forward * values, 0, 0},
+                                   {passes.backward_kernels * values, passes.backward * values, 0, 0});
+    costs.forward->launches = passes.forward_kernels;
+    costs.data_gradient->launches = passes.backward_kernels;
+    return costs;
+  }
 
   /// Forward: mean and variance (4 a value), normalize, scale and shift (4). Backward after Ioffe & Szegedy,
   /// arXiv:1502.03167, section 3: sums for scale and shift over input and gradient, then the input's
@@ -174,11 +283,37 @@ class CostRules {
     return {kernel, cost, cost, cost};
   }
 
+  /// Kernels of their own, as PyTorch runs them eagerly. Queries, keys and values are copied head by head and
+  /// the result back; scores are scaled (in windows the queries are), with a term added for the position and
+  /// one for the mask, and a softmax taken. Windows are cut out of the image and put back, and where they are
+  /// shifted, the image is before and after. Backward, each has its like.
+  static void kept_attention(const Attention& attention, const AttentionSizes& sizes, LayerCosts& costs) {
+    const double scores = sizes.scores();
+    const double channels = static_cast<double>(sizes.channels);
+    const double queries = channels * static_cast<double>(sizes.queries);
+    const double keys =
+        channels * static_cast<double>(attention.window.h > 0 ? sizes.queries : sizes.all_keys);
+    const bool windows = attention.window.h > 0, shifted = attention.shift && sizes.several_windows;
+    KernelCost &forward = *costs.forward, &backward = *costs.data_gradient;
+    forward.values = 2 * queries + 2 * keys + 2 * scores;
+    backward.values = 4 * queries + 4 * keys + 4 * scores;
+    const double scaled = windows ? queries : scores;
+    const double copies = 2 * (2 * queries + 2 * keys);
+    const double cut = windows ? 4 * queries : 0, turned = shifted ? 4 * queries : 0;
+    forward.aside_values = 2 * scaled + 2 * scores + copies + cut + turned;
+    backward.aside_values = 2 * scaled + 3 * scores + 2 * copies + cut + turned;
+    forward.launches = 8, backward.launches = 12;
+    if (attention.position_bias) forward.aside_values += 2 * scores, forward.launches += 1;
+    if (shifted) forward.aside_values += 2 * scores, forward.launches += 3, backward.launches += 2;
+  }
+
   static LayerCosts elementwise(const KernelCost& forward, const KernelCost& backward) {
     return {KernelKind::elementwise, forward, backward, std::nullopt};
   }
 
   const Layer& layer_;
+  Framework framework_;
+  Shape last_input_;
   double in_ = 0, out_ = 0, parameters_ = 0;
   double smallest_ = std::numeric_limits<double>::infinity();  ///< values of the smallest input
   std::int64_t channels_ = 0;
@@ -190,6 +325,26 @@ void set_geometry(const Convolution& conv, Work& work) {
   work.kernel_w = conv.kernel.w;
   work.stride = std::max(conv.stride.h, conv.stride.w);
   work.groups = conv.groups;
+}
+
+/// A window of depth d and height h is one of d h rows.
+template <typename Convolution>
+void set_geometry_of_volume(const Convolution& conv, Work& work) {
+  work.kernel_h = conv.kernel.d * conv.kernel.h;
+  work.kernel_w = conv.kernel.w;
+  work.stride = std::max({conv.stride.d, conv.stride.h, conv.stride.w});
+  work.groups = conv.groups;
+}
+
+/// A product a head and window: of queries by keys, [queries, channels of a head] by [channels, keys].
+/// Kernels that do not write the scores lay out their tiles as they like; those of libraries see the matrix as it is.
+void set_geometry_of_attention(const Attention& attention, const Shape& output, const Shape& keys, bool kept,
+                               Work& work) {
+  const AttentionSizes sizes = attention_sizes(attention, output, keys);
+  work.in_channels = sizes.channels / sizes.heads;
+  work.out_channels = kept ? sizes.keys : (sizes.keys + 7) / 8 * 8;
+  work.out_h = sizes.heads * sizes.queries;
+  work.out_w = 1;
 }
 
 Fusion fusion_of(const Model& model, std::size_t index, KernelKind kernel) {
@@ -213,9 +368,11 @@ Fusion fusion_of(const Model& model, std::size_t index, KernelKind kernel) {
 
 }  // namespace
 
-LayerCosts layer_costs(const Model& model, std::size_t index) {
+LayerCosts layer_costs(const Model& model, std::size_t index, Framework framework) {
   const Layer& layer = model.layers[index];
-  return std::visit(CostRules(model, layer), layer.kind);
+  LayerCosts costs = std::visit(CostRules(model, layer, framework), layer.kind);
+  if (layer.frozen) costs.weight_gradient.reset();
+  return costs;
 }
 
 void add_unfused_traffic(LayerCosts& costs, const Model& model, std::size_t index, Framework framework,
@@ -258,12 +415,22 @@ Work layer_work(const Model& model, std::size_t index, KernelKind kernel, const 
   work.flops_per_image = cost.flops;
   work.bytes_per_image = element * cost.values + cost.bytes;
   work.bytes_fixed = element * cost.parameters;
+  work.aside_bytes_per_image = element * cost.aside_values + cost.aside_bytes;
+  work.launches = static_cast<float>(cost.launches);
   work.seconds_per_image = cost.seconds;
   work.layer = static_cast<std::uint32_t>(index);
   if (layer.macs == 0) return work;
+  if (const auto* attention = std::get_if<Attention>(&layer.kind)) {
+    set_geometry_of_attention(*attention, layer.output, model.shape_of(layer.inputs.back()),
+                              cost.aside_values > 0, work);
+    return work;
+  }
   if (kernel == KernelKind::matmul) {  // [rows, in] by [in, out]
-    work.in_channels = model.shape_of(layer.inputs.front()).back();
-    work.out_channels = layer.output.back();
+    const auto* linear = std::get_if<Linear>(&layer.kind);
+    const bool channels = linear && linear->channels;
+    const Shape& in = model.shape_of(layer.inputs.front());
+    work.in_channels = channels ? in.front() : in.back();
+    work.out_channels = channels ? layer.output.front() : layer.output.back();
     work.out_h = elements(layer.output) / work.out_channels;
     work.out_w = 1;
     if (layer.output.size() == 1) work.out_h = work.out_w = 0;
@@ -273,8 +440,11 @@ Work layer_work(const Model& model, std::size_t index, KernelKind kernel, const 
   work.out_channels = layer.output.front();
   if (const auto* conv = std::get_if<Conv2d>(&layer.kind)) set_geometry(*conv, work);
   if (const auto* conv = std::get_if<ConvTranspose2d>(&layer.kind)) set_geometry(*conv, work);
-  work.out_h = layer.output[1];
-  work.out_w = layer.output[2];
+  if (const auto* conv = std::get_if<DeformConv2d>(&layer.kind)) set_geometry(*conv, work);
+  if (const auto* conv = std::get_if<Conv3d>(&layer.kind)) set_geometry_of_volume(*conv, work);
+  if (const auto* conv = std::get_if<ConvTranspose3d>(&layer.kind)) set_geometry_of_volume(*conv, work);
+  work.out_w = layer.output.back();
+  work.out_h = elements(layer.output) / (work.out_channels * work.out_w);
   return work;
 }
 

@@ -17,6 +17,9 @@ struct KernelCost {
   double parameters = 0;  ///< parameter values read or written, once a kernel: element_bytes(precision) each
   double bytes = 0;       ///< an image, of any precision: masks, indices, what a custom layer states
   double seconds = 0;     ///< an image, where measured: instead of all else
+  double aside_values = 0;  ///< an image, that elementwise kernels around a product read and write
+  double aside_bytes = 0;   ///< the same, of any precision
+  double launches = 1;      ///< kernels that the framework issues for it
 };
 
 /// The kernels of a layer; one that is absent does not run and costs nothing (views, layers without
@@ -28,8 +31,9 @@ struct LayerCosts {
 
 /// Costs of layer `index` of a model, as eager PyTorch runs it: convolutions and linear layers do 2 FLOPs a
 /// multiply-add in each of forward, data gradient and weight gradient (a bias goes along for nothing); what
-/// the other kinds do a value stands in layer_costs.cpp. Data gradients are for all inputs together.
-LayerCosts layer_costs(const Model& model, std::size_t index);
+/// the other kinds do a value stands in layer_costs.cpp. Data gradients are for all inputs together. The
+/// framework decides whether attention is one kernel.
+LayerCosts layer_costs(const Model& model, std::size_t index, Framework framework = Framework::pytorch);
 
 /// Adds to `costs` of layer `index` what a framework moves besides where no compiler makes one kernel of its
 /// operations: a product that is summed up for the gradient of a smaller input, and TensorFlow's kernels

@@ -21,6 +21,9 @@ inline constexpr std::int64_t max_axes = 8;
 Size2 read_size2(YamlMap& map, std::string_view key, std::int64_t min);
 /// What may be written for it.
 ValueForm size2_form(std::int64_t min);
+/// One number for all, or [depth, height, width]. @throws InputError
+Size3 read_size3(YamlMap& map, std::string_view key, std::int64_t min);
+ValueForm size3_form(std::int64_t min);
 /// A shape of one image. @throws InputError
 Shape read_shape(YamlMap& map, std::string_view key);
 ValueForm shape_form();
@@ -40,6 +43,22 @@ template <class Kind>
 Key<Kind> required_size2_key(std::string name, std::int64_t min, std::string meaning, Size2 Kind::*field) {
   Key<Kind> key = size2_key<Kind>(std::move(name), min, std::move(meaning), field);
   key.text = key_text(key.text.name, "", size2_form(min), key.text.meaning);
+  return std::move(key).required();
+}
+
+/// Depth, height and width, by default those of a fresh layer, which are equal.
+template <class Kind>
+Key<Kind> size3_key(std::string name, std::int64_t min, std::string meaning, Size3 Kind::*field) {
+  return {key_text(name, std::to_string((Kind{}.*field).h), size3_form(min), std::move(meaning)),
+          [name, min, field](YamlMap& map, Kind& layer) {
+            if (map.find(name)) layer.*field = read_size3(map, name, min);
+          }};
+}
+
+template <class Kind>
+Key<Kind> required_size3_key(std::string name, std::int64_t min, std::string meaning, Size3 Kind::*field) {
+  Key<Kind> key = size3_key<Kind>(std::move(name), min, std::move(meaning), field);
+  key.text = key_text(key.text.name, "", size3_form(min), key.text.meaning);
   return std::move(key).required();
 }
 

@@ -123,7 +123,7 @@ Model profiled_model(const LayerProfile& profile, const std::string& name) {
     custom.parameters = values(row.parameter_bytes, 1, row, "parameter_bytes");
     if ((parameters += custom.parameters) > YamlMap::max_integer)
       throw InputError(row.pos, "parameter_bytes: up to here the model has more than 2^53 parameters");
-    Layer layer{row.name, custom, {}, {}, {}, 0, row.pos};
+    Layer layer{row.name, custom, {}, {}, {}, 0, false, row.pos};
     std::vector<Shape> shapes;
     const std::vector<std::string> before{model.layers.empty() ? image_row : model.layers.back().name};
     for (const std::string& input : row.inputs.empty() ? before : row.inputs) {

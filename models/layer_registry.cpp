@@ -41,11 +41,82 @@ Keys<ConvTranspose2d> transposed_convolution_keys() {
   return keys;
 }
 
+template <class Kind>
+Keys<Kind> volume_convolution_keys() {
+  return {required_integer_key<Kind>("out_channels", 1, max_size, "of the output", &Kind::out_channels),
+          required_size3_key<Kind>("kernel", 1, "of the window", &Kind::kernel),
+          size3_key<Kind>("stride", 1, "from window to window", &Kind::stride),
+          size3_key<Kind>("padding", 0, "zeros on each side", &Kind::padding),
+          size3_key<Kind>("dilation", 1, "from one value of a window to the next", &Kind::dilation),
+          integer_key<Kind>("groups", 1, max_size, "of channels; as many as input channels: depthwise",
+                            &Kind::groups),
+          flag_key<Kind>("bias", "a learned shift", &Kind::bias)};
+}
+
+Keys<ConvTranspose3d> transposed_volume_convolution_keys() {
+  Keys<ConvTranspose3d> keys = volume_convolution_keys<ConvTranspose3d>();
+  keys.push_back(size3_key<ConvTranspose3d>("output_padding", 0, "added to the output on one side",
+                                            &ConvTranspose3d::output_padding));
+  return keys;
+}
+
+Keys<Attention> attention_keys() {
+  return {
+      required_integer_key<Attention>("heads", 1, max_size, "into which channels are divided",
+                                      &Attention::heads),
+      custom_key<Attention>("window", "all tokens", size2_form(1),
+                            "of pixels, among which alone there is attention",
+                            [](YamlMap& map, Attention& layer) {
+                              if (map.find("window")) layer.window = read_size2(map, "window", 1);
+                            }),
+      flag_key<Attention>("shift", "windows are shifted by half their size", &Attention::shift),
+      flag_key<Attention>("position_bias", "a learned term for each relative position in a window and head",
+                          &Attention::position_bias),
+      choice_key<Attention>("scores", {"of_framework", "kept", "recomputed"},
+                            "whether the softmax is written and kept, or computed again by the backward "
+                            "pass of one kernel",
+                            &Attention::scores)};
+}
+
+Keys<Pool3d> volume_pool_keys() {
+  return {required_size3_key<Pool3d>("kernel", 1, "of the window", &Pool3d::kernel),
+          custom_key<Pool3d>("stride", "as kernel", size3_form(1), "from window to window",
+                             [](YamlMap& map, Pool3d& pool) {
+                               pool.stride = map.find("stride") ? read_size3(map, "stride", 1) : pool.kernel;
+                             }),
+          custom_key<Pool3d>("padding", "0", size3_form(0), "on each side, at most half the kernel",
+                             [](YamlMap& map, Pool3d& pool) {
+                               if (map.find("padding")) pool.padding = read_size3(map, "padding", 0);
+                               const Size3 &padding = pool.padding, &kernel = pool.kernel;
+                               if (2 * padding.d > kernel.d || 2 * padding.h > kernel.h ||
+                                   2 * padding.w > kernel.w)
+                                 map.fail("padding",
+                                          "must be at most half the kernel, or windows would hold padding "
+                                          "only");
+                             })};
+}
+
+Keys<RoiAlign> roi_align_keys() {
+  return {required_integer_key<RoiAlign>("rois", 1, max_size, "regions of an image", &RoiAlign::rois),
+          required_size2_key<RoiAlign>("size", 1, "of a region in the output", &RoiAlign::size),
+          integer_key<RoiAlign>("sampling", 1, 64, "samples a side of each value", &RoiAlign::sampling)};
+}
+
+Keys<DetectionLoss> detection_loss_keys() {
+  return {
+      choice_key<DetectionLoss>("function", {"focal", "cross_entropy", "binary_cross_entropy", "smooth_l1"},
+                                "of the values", &DetectionLoss::function),
+      number_key<DetectionLoss>("share", 0, 1, "of the input's values that the loss is of",
+                                &DetectionLoss::share)};
+}
+
 Keys<Linear> linear_keys() {
   return {
       required_integer_key<Linear>("out_features", 1, max_size, "of the output", &Linear::out_features),
       flag_key<Linear>("bias", "a learned shift", &Linear::bias),
-      flag_key<Linear>("last_axis", "on the last axis of any tensor, not on a vector", &Linear::last_axis)};
+      flag_key<Linear>("last_axis", "on the last axis of any tensor, not on a vector", &Linear::last_axis),
+      flag_key<Linear>("channels", "on the channels of each token or pixel, not on a vector",
+                       &Linear::channels)};
 }
 
 Key<Normalization> affine_key() {
@@ -75,15 +146,15 @@ Keys<Pool> pool_keys() {
 
 Keys<Slice> slice_keys() {
   return {required_integer_key<Slice>("first", 0, max_size, "index", &Slice::first),
-          custom_key<Slice>("last", "", forms::whole(1, max_size).said("a whole number above first"),
+          custom_key<Slice>("last", "the end", forms::whole(1, max_size).said("a whole number above first"),
                             "behind the last index",
                             [](YamlMap& map, Slice& slice) {
+                              if (!map.has("last")) return;
                               slice.last = map.integer("last", 1, max_size);
                               if (slice.last <= slice.first)
                                 map.fail("last",
                                          fmt::format("must be more than first, which is {}", slice.first));
-                            })
-              .told_required(),
+                            }),
           axis_key<Slice>("that is cut"),
           integer_key<Slice>("step", 1, max_size, "from one index to the next", &Slice::step)};
 }
@@ -198,12 +269,23 @@ std::vector<LayerEntry> make_registry() {
   return {
       row("conv2d", "convolution, dense or grouped", Conv2d{}, convolution_keys<Conv2d>()),
       row("conv_transpose2d", "transposed convolution", ConvTranspose2d{}, transposed_convolution_keys()),
+      row("deform_conv2d", "convolution of windows with learned offsets", DeformConv2d{},
+          convolution_keys<DeformConv2d>()),
+      row("conv3d", "convolution of volumes", Conv3d{}, volume_convolution_keys<Conv3d>()),
+      row("conv_transpose3d", "transposed convolution of volumes", ConvTranspose3d{},
+          transposed_volume_convolution_keys()),
+      row("attention", "scaled dot-product attention in heads, of all tokens or in windows", Attention{},
+          attention_keys()),
+      row("class_token", "learned tokens before the others", ClassToken{},
+          {integer_key<ClassToken>("tokens", 1, max_size, "that are learned", &ClassToken::tokens)}),
+      row("position_embedding", "a learned term for every value", PositionEmbedding{}),
       row("linear", "fully connected layer on a vector", Linear{}, linear_keys()),
       row("batch_norm", "batch normalization", Norm{Norm::Over::batch}, {affine_key()}),
       row("layer_norm", "layer normalization over the channels", Norm{Norm::Over::layer},
           {affine_key(), last_axis}),
       row("group_norm", "group normalization; instance normalization with a group a channel",
           Norm{Norm::Over::group}, {groups_key<Norm>("of channels"), affine_key()}),
+      row("frozen_batch_norm", "a fixed factor and term a channel", FrozenBatchNorm{}),
       row("local_response_norm", "local response normalization across channels", LocalResponseNorm{},
           {integer_key<LocalResponseNorm>("size", 1, max_size, "channels of a window",
                                           &LocalResponseNorm::size)}),
@@ -219,6 +301,10 @@ std::vector<LayerEntry> make_registry() {
       row("softmax", "softmax over the channels", Activation{softmax}),
       pool_row("max_pool", "maximum of each window", Pool::Mode::max),
       pool_row("avg_pool", "mean of each window", Pool::Mode::average),
+      row("max_pool3d", "maximum of each window of a volume", Pool3d{Pool::Mode::max, {}, {}, {0, 0, 0}},
+          volume_pool_keys()),
+      row("avg_pool3d", "mean of each window of a volume", Pool3d{Pool::Mode::average, {}, {}, {0, 0, 0}},
+          volume_pool_keys()),
       row("adaptive_avg_pool", "mean of windows chosen to give an output size", AdaptiveAvgPool{},
           {size2_key<AdaptiveAvgPool>("size", 1, "of the output", &AdaptiveAvgPool::size)}),
       row("dropout", "random zeros while training", Dropout{},
@@ -243,6 +329,13 @@ std::vector<LayerEntry> make_registry() {
           {pad_key("top", &Pad::top), pad_key("left", &Pad::left), pad_key("bottom", &Pad::bottom),
            pad_key("right", &Pad::right)}),
       row("matmul", "product of two inputs of matrices", MatMul{}),
+      row("roi_align", "samples of regions of an image, one below the other", RoiAlign{}, roi_align_keys()),
+      row("side_input", "what comes with an image besides it: a text, a time step", SideInput{},
+          {list_key<SideInput>("output", "", shape_form(), "of one image",
+                               [](YamlMap& map, SideInput& side) { side.output = read_shape(map, "output"); })
+               .told_required()}),
+      row("detection_loss", "a loss of a detector, by stated counts of kernels", DetectionLoss{},
+          detection_loss_keys()),
       row("elementwise", "anything that reads its inputs and writes its output once", Elementwise{},
           elementwise_keys()),
       row("custom", "a layer given by its costs, per image", Custom{}, custom_layer_keys()),
@@ -270,6 +363,19 @@ std::string_view kind_name(const LayerKind& kind) {
   struct Name {
     std::string_view operator()(const Conv2d&) const { return "conv2d"; }
     std::string_view operator()(const ConvTranspose2d&) const { return "conv_transpose2d"; }
+    std::string_view operator()(const DeformConv2d&) const { return "deform_conv2d"; }
+    std::string_view operator()(const Conv3d&) const { return "conv3d"; }
+    std::string_view operator()(const ConvTranspose3d&) const { return "conv_transpose3d"; }
+    std::string_view operator()(const Attention&) const { return "attention"; }
+    std::string_view operator()(const ClassToken&) const { return "class_token"; }
+    std::string_view operator()(const PositionEmbedding&) const { return "position_embedding"; }
+    std::string_view operator()(const FrozenBatchNorm&) const { return "frozen_batch_norm"; }
+    std::string_view operator()(const Pool3d& pool) const {
+      return pool.mode == Pool::Mode::max ? "max_pool3d" : "avg_pool3d";
+    }
+    std::string_view operator()(const RoiAlign&) const { return "roi_align"; }
+    std::string_view operator()(const SideInput&) const { return "side_input"; }
+    std::string_view operator()(const DetectionLoss&) const { return "detection_loss"; }
     std::string_view operator()(const Linear&) const { return "linear"; }
     std::string_view operator()(const Normalization& norm) const {
       static constexpr std::array<std::string_view, 3> names{"batch_norm", "layer_norm", "group_norm"};

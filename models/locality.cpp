@@ -40,7 +40,18 @@ struct RowRules {
   Rows operator()(const Add&) const { return Rows::same; }
   Rows operator()(const Multiply&) const { return Rows::same; }
   Rows operator()(const Scale&) const { return Rows::same; }
-  Rows operator()(const Linear&) const { return Rows::mixed; }
+  Rows operator()(const Linear& linear) const { return linear.channels ? Rows::same : Rows::mixed; }
+  Rows operator()(const FrozenBatchNorm&) const { return Rows::same; }
+  Rows operator()(const PositionEmbedding&) const { return Rows::mixed; }
+  Rows operator()(const ClassToken&) const { return Rows::mixed; }
+  Rows operator()(const Attention&) const { return Rows::mixed; }
+  Rows operator()(const DeformConv2d&) const { return Rows::mixed; }
+  Rows operator()(const Conv3d&) const { return Rows::mixed; }
+  Rows operator()(const ConvTranspose3d&) const { return Rows::mixed; }
+  Rows operator()(const Pool3d&) const { return Rows::mixed; }
+  Rows operator()(const RoiAlign&) const { return Rows::mixed; }
+  Rows operator()(const SideInput&) const { return Rows::mixed; }
+  Rows operator()(const DetectionLoss&) const { return Rows::mixed; }
   Rows operator()(const AdaptiveAvgPool&) const { return Rows::mixed; }
   Rows operator()(const Flatten&) const { return Rows::mixed; }
   Rows operator()(const Reshape&) const { return Rows::mixed; }
@@ -97,6 +108,19 @@ class ChannelRules {
     return activation.function == Activation::Function::softmax ? Sources{} : same();
   }
   Sources operator()(const Pool&) const { return same(); }
+  Sources operator()(const Pool3d&) const { return same(); }
+  Sources operator()(const FrozenBatchNorm&) const { return same(); }
+  Sources operator()(const ClassToken&) const { return same(); }
+  Sources operator()(const PositionEmbedding&) const { return same(); }
+  /// A head is made of its own queries, keys and values: of each channel, the query's. Those who split
+  /// channels must keep those of a head together.
+  Sources operator()(const Attention& attention) const {
+    if (layer_.inputs.size() > 1) return joined();
+    Sources sources;
+    const std::int64_t head = outputs() / attention.heads;
+    for (std::int64_t c = 0; c < outputs(); ++c) sources.push_back({0, c / head * 3 * head + c % head});
+    return sources;
+  }
   Sources operator()(const AdaptiveAvgPool&) const { return same(); }
   Sources operator()(const Dropout&) const { return same(); }
   Sources operator()(const Scale&) const { return same(); }
@@ -134,6 +158,12 @@ class ChannelRules {
   Sources operator()(const Conv2d&) const { return {}; }
   Sources operator()(const ConvTranspose2d&) const { return {}; }
   Sources operator()(const Linear&) const { return {}; }
+  Sources operator()(const DeformConv2d&) const { return {}; }
+  Sources operator()(const Conv3d&) const { return {}; }
+  Sources operator()(const ConvTranspose3d&) const { return {}; }
+  Sources operator()(const RoiAlign&) const { return {}; }
+  Sources operator()(const SideInput&) const { return {}; }
+  Sources operator()(const DetectionLoss&) const { return {}; }
   Sources operator()(const LocalResponseNorm&) const { return {}; }
   Sources operator()(const Reshape&) const { return {}; }
   Sources operator()(const Transpose&) const { return {}; }

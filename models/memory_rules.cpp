@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "models/memory_rules.h"
 
+#include "models/attention.h"
+
 namespace convoy::inline models {
 namespace {
 
@@ -10,12 +12,41 @@ namespace {
 struct Rules {
   const Shape& output;
   Framework framework;
+  const Shape& last_input;
   bool mxnet = is_mxnet(framework);
   double values = static_cast<double>(elements(output));
 
   /// convolution_backward(grad, input, weight): the weight gradient needs the input.
   MemoryRules operator()(const Conv2d&) const { return {.input_for_weights = true}; }
   MemoryRules operator()(const ConvTranspose2d&) const { return {.input_for_weights = true}; }
+
+  MemoryRules operator()(const Conv3d&) const { return {.input_for_weights = true}; }
+  MemoryRules operator()(const ConvTranspose3d&) const { return {.input_for_weights = true}; }
+  /// Offsets and factors are needed for both gradients, and the image too.
+  MemoryRules operator()(const DeformConv2d&) const {
+    return {.input_for_data = true, .input_for_weights = true};
+  }
+
+  /// Kernels of their own: bmm(a, b) keeps queries, keys and values, _softmax_backward_data(grad, result) the
+  /// scores, in single precision under autocast, and bmm a copy of them in half. One kernel:
+  /// _scaled_dot_product_flash_attention_backward(grad, query, key, value, out, logsumexp, ...).
+  MemoryRules operator()(const Attention& attention) const {
+    const AttentionSizes sizes = attention_sizes(attention, output, last_input);
+    if (!keeps_scores(attention, framework))
+      return {.input_for_data = true,
+              .output_for_data = true,
+              .extra = "logsumexp",
+              .extra_bytes = 4 * static_cast<double>(sizes.heads * sizes.queries)};
+    return {.input_for_data = true,
+            .extra = "scores",
+            .extra_bytes = 4 * sizes.scores(),
+            .extra_cast_bytes = 2 * sizes.scores()};
+  }
+  MemoryRules operator()(const ClassToken&) const { return {}; }
+  MemoryRules operator()(const PositionEmbedding&) const { return {}; }
+
+  /// mul(input, factor) keeps the factor, which is no result.
+  MemoryRules operator()(const FrozenBatchNorm&) const { return {}; }
 
   /// addmm: mat1 for the weight's gradient.
   MemoryRules operator()(const Linear&) const { return {.input_for_weights = true}; }
@@ -77,6 +108,32 @@ struct Rules {
     return {.input_for_data = true, .extra = "indices", .extra_bytes = 8 * values};
   }
 
+  /// max_pool3d_with_indices_backward and avg_pool3d_backward keep the same as their like of images.
+  MemoryRules operator()(const Pool3d& pool) const {
+    return pool.mode == Pool::Mode::average
+               ? MemoryRules{.input_for_data = true}
+               : MemoryRules{.input_for_data = true, .extra = "indices", .extra_bytes = 8 * values};
+  }
+
+  /// _roi_align_backward(grad, rois, ...): the regions alone.
+  MemoryRules operator()(const RoiAlign&) const { return {}; }
+  MemoryRules operator()(const SideInput&) const { return {}; }
+
+  /// Tensors of the loss's size that saved_tensors_hooks sees beside the input, counted as in loss_passes.
+  MemoryRules operator()(const DetectionLoss& loss) const {
+    const double of = loss.share * static_cast<double>(elements(last_input));
+    switch (loss.function) {
+      case DetectionLoss::Function::focal:
+        return {.input_for_data = true, .extra = "factors", .extra_bytes = 4 * 7 * of};
+      case DetectionLoss::Function::cross_entropy:
+        return {.extra = "log_probabilities", .extra_bytes = 4 * of};
+      case DetectionLoss::Function::binary_cross_entropy:
+      case DetectionLoss::Function::smooth_l1:
+        return {.input_for_data = true, .extra = "targets", .extra_bytes = 4 * of};
+    }
+    return {};
+  }
+
   /// To [1, 1] it is mean(), which keeps only sizes; else _adaptive_avg_pool2d_backward(grad, self).
   MemoryRules operator()(const AdaptiveAvgPool& pool) const {
     if (mxnet) return {.input_for_data = true, .output_for_data = true};
@@ -115,8 +172,10 @@ struct Rules {
 
 }  // namespace
 
-MemoryRules memory_rules(const Layer& layer, Framework framework) {
-  return std::visit(Rules{layer.output, framework}, layer.kind);
+MemoryRules memory_rules(const Model& model, std::size_t index, Framework framework) {
+  const Layer& layer = model.layers[index];
+  const Shape& last = layer.inputs.empty() ? layer.output : model.shape_of(layer.inputs.back());
+  return std::visit(Rules{layer.output, framework, last}, layer.kind);
 }
 
 }  // namespace convoy::models

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "models/framework.h"
-#include "models/layer.h"
+#include "models/model.h"
 
 namespace convoy::inline models {
 
@@ -19,8 +19,9 @@ struct MemoryRules {
   bool gradient_overwrites = false;  ///< the data gradient is written over the gradient it is made from
   std::string_view extra = {};  ///< name of a further buffer kept for the data gradient: "indices", "mask"
   double extra_bytes = 0;       ///< its size for one image, whatever the precision
+  double extra_cast_bytes = 0;  ///< of a copy of it in half precision, which fp16 and bf16 keep besides
 };
 
-MemoryRules memory_rules(const Layer& layer, Framework framework = Framework::pytorch);
+MemoryRules memory_rules(const Model& model, std::size_t index, Framework framework = Framework::pytorch);
 
 }  // namespace convoy::models

@@ -24,18 +24,23 @@ ValueForm parameter_form() {
 ValueForm image_form() {
   const ValueForm side = forms::whole(1, 1'000'000);
   ValueForm image = forms::list(side, "[channels, height, width]", 3),
+            volume = forms::list(side, "[channels, depth, height, width]", 4),
+            tokens = forms::list(side, "[channels, tokens]", 2),
             features = forms::list(side, "[features]", 1);
   image.max = 3;
+  volume.max = 4;
+  tokens.max = 2;
   features.max = 1;
-  return forms::either({std::move(image), std::move(features)});
+  return forms::either({std::move(image), std::move(volume), std::move(tokens), std::move(features)});
 }
 
 Shape read_image(YamlMap& map) {
   constexpr std::int64_t max_side = 1'000'000;
   const YamlNode& node = map.node("input");
   const bool list = node.kind == YamlNode::Kind::sequence;
-  if (!list || (node.items.size() != 3 && node.items.size() != 1))
-    map.fail("input", fmt::format("expected [channels, height, width] or [features], found {}",
+  if (!list || node.items.empty() || node.items.size() > 4)
+    map.fail("input", fmt::format("expected [channels, height, width], [channels, depth, height, width], "
+                                  "[channels, tokens] or [features], found {}",
                                   list ? fmt::format("a list of {}", node.items.size()) : describe(node)));
   Shape shape;
   for (std::size_t i = 0; i < node.items.size(); ++i)

@@ -87,10 +87,11 @@ std::vector<Layer> read_layers(const std::vector<LayerDraft>& drafts, const std:
   for (const LayerIndex from : sorted.order) {
     const LayerDraft& draft = drafts[static_cast<std::size_t>(from)];
     YamlMap map(draft.node, fmt::format("{}.{}", path, draft.name));
-    for (const char* taken : {"name", "inputs", "when"}) map.find(taken);
+    for (const char* taken : {"name", "inputs", "when", "frozen"}) map.find(taken);
     Layer layer;
     layer.name = draft.name;
     layer.pos = draft.node.pos;
+    layer.frozen = draft.frozen;
     layer.kind = read_layer_kind(map);
     std::vector<Shape> shapes;
     for (const LayerIndex read : draft.inputs) {
@@ -109,6 +110,30 @@ std::vector<Layer> read_layers(const std::vector<LayerDraft>& drafts, const std:
     layers.push_back(std::move(layer));
   }
   return layers;
+}
+
+/// A line for each kind of layer of which no kernel and no network was measured (results/published).
+std::vector<std::string> unmeasured_kinds(const std::vector<Layer>& layers) {
+  std::vector<std::string> lines;
+  for (const Layer& layer : layers) {
+    const auto* attention = std::get_if<Attention>(&layer.kind);
+    const bool in_one_kernel =
+        attention && attention->scores != Attention::Scores::kept && !attention->position_bias;
+    const bool unmeasured =
+        std::holds_alternative<Conv3d>(layer.kind) || std::holds_alternative<ConvTranspose3d>(layer.kind) ||
+        std::holds_alternative<DeformConv2d>(layer.kind) || std::holds_alternative<Pool3d>(layer.kind) ||
+        std::holds_alternative<RoiAlign>(layer.kind) || std::holds_alternative<DetectionLoss>(layer.kind);
+    if (!in_one_kernel && !unmeasured) continue;
+    std::string line = in_one_kernel
+                           ? "attention that recomputes its scores (as pytorch does unless the layer says "
+                             "`scores: kept`) is not measured; its time is that of matrix products"
+                           : fmt::format(
+                                 "layers of kind {} are not measured; their time is that of other "
+                                 "kinds with as many FLOPs and bytes",
+                                 kind_name(layer.kind));
+    if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(std::move(line));
+  }
+  return lines;
 }
 
 /// A model written out: zoo file, model file or inline.
@@ -142,6 +167,7 @@ Model read_definition(const YamlNode& node, const std::string& path, YamlMap* re
   const std::vector<LayerDraft> drafts = expand_layers(layers, layers_path, blocks, parameters);
   if (drafts.empty()) map.fail("layers", "must have at least one layer");
   model.layers = read_layers(drafts, layers_path, model.input);
+  model.warnings = unmeasured_kinds(model.layers);
   return model;
 }
 

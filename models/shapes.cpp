@@ -8,6 +8,8 @@
 #include <numeric>
 #include <utility>
 
+#include "models/attention.h"
+
 namespace convoy::inline models {
 namespace {
 
@@ -34,21 +36,10 @@ class Inference {
   void operator()(const ConvTranspose2d& conv) {
     const Shape& in = image();
     check_groups(in[0], conv.out_channels, conv.groups);
-    if (conv.output_padding.h >= conv.stride.h || conv.output_padding.w >= conv.stride.w) {
-      if (conv.output_padding != Size2{0, 0}) fail("output_padding must be smaller than the stride");
-    }
-    // PyTorch, ConvTranspose2d.
-    const auto side = [&](std::int64_t size, std::int64_t stride, std::int64_t padding, std::int64_t reach,
-                          std::int64_t output_padding) {
-      return product({size - 1, stride}) - 2 * padding + reach + output_padding;
-    };
-    const std::int64_t h = side(in[1], conv.stride.h, conv.padding.h,
-                                conv.dilation.h * (conv.kernel.h - 1) + 1, conv.output_padding.h);
-    const std::int64_t w = side(in[2], conv.stride.w, conv.padding.w,
-                                conv.dilation.w * (conv.kernel.w - 1) + 1, conv.output_padding.w);
-    if (h < 1 || w < 1)
-      fail(fmt::format("padding [{}, {}] leaves nothing of the output of an input {}", conv.padding.h,
-                       conv.padding.w, to_string(in)));
+    const std::int64_t h = transposed(in[1], conv.kernel.h, conv.stride.h, conv.padding.h, conv.dilation.h,
+                                      conv.output_padding.h);
+    const std::int64_t w = transposed(in[2], conv.kernel.w, conv.stride.w, conv.padding.w, conv.dilation.w,
+                                      conv.output_padding.w);
     layer_.output = {conv.out_channels, h, w};
     const std::int64_t per_input = product({conv.out_channels / conv.groups, conv.kernel.h, conv.kernel.w});
     weights(product({in[0], per_input}), conv.bias ? conv.out_channels : 0);
@@ -57,13 +48,139 @@ class Inference {
 
   void operator()(const Linear& linear) {
     const Shape& in = only();
-    if (in.size() != 1 && !linear.last_axis)
+    if (linear.last_axis && linear.channels) fail("last_axis and channels are two axes; give one of them");
+    if (in.size() != 1 && !linear.last_axis && !linear.channels)
       fail(fmt::format("linear needs a vector of features, its input is {}; put a flatten before it",
                        to_string(in)));
     layer_.output = in;
-    layer_.output.back() = linear.out_features;
+    std::int64_t& features = linear.channels ? layer_.output.front() : layer_.output.back();
+    weights(product({features, linear.out_features}), linear.bias ? linear.out_features : 0);
+    features = linear.out_features;
     layer_.macs = product({product(in), linear.out_features});
-    weights(product({in.back(), linear.out_features}), linear.bias ? linear.out_features : 0);
+  }
+
+  void operator()(const Conv3d& conv) {
+    const Shape& in = volume();
+    check_groups(in[0], conv.out_channels, conv.groups);
+    layer_.output = {conv.out_channels,
+                     window(in[1], conv.kernel.d, conv.stride.d, conv.padding.d, conv.dilation.d, "depth"),
+                     window(in[2], conv.kernel.h, conv.stride.h, conv.padding.h, conv.dilation.h, "height"),
+                     window(in[3], conv.kernel.w, conv.stride.w, conv.padding.w, conv.dilation.w, "width")};
+    const std::int64_t per_output =
+        product({in[0] / conv.groups, conv.kernel.d, conv.kernel.h, conv.kernel.w});
+    weights(product({conv.out_channels, per_output}), conv.bias ? conv.out_channels : 0);
+    layer_.macs = product({product(layer_.output), per_output});
+  }
+
+  void operator()(const ConvTranspose3d& conv) {
+    const Shape& in = volume();
+    check_groups(in[0], conv.out_channels, conv.groups);
+    layer_.output = {conv.out_channels,
+                     transposed(in[1], conv.kernel.d, conv.stride.d, conv.padding.d, conv.dilation.d,
+                                conv.output_padding.d),
+                     transposed(in[2], conv.kernel.h, conv.stride.h, conv.padding.h, conv.dilation.h,
+                                conv.output_padding.h),
+                     transposed(in[3], conv.kernel.w, conv.stride.w, conv.padding.w, conv.dilation.w,
+                                conv.output_padding.w)};
+    const std::int64_t per_input =
+        product({conv.out_channels / conv.groups, conv.kernel.d, conv.kernel.h, conv.kernel.w});
+    weights(product({in[0], per_input}), conv.bias ? conv.out_channels : 0);
+    layer_.macs = product({product(in), per_input});
+  }
+
+  void operator()(const DeformConv2d& conv) {
+    several(2);
+    const Shape& in = inputs_.front();
+    if (in.size() != 3 || inputs_.size() > 3)
+      fail(
+          fmt::format("deform_conv2d needs an image, its offsets and at most factors, got {}", all_inputs()));
+    check_groups(in[0], conv.out_channels, conv.groups);
+    const std::int64_t h =
+        window(in[1], conv.kernel.h, conv.stride.h, conv.padding.h, conv.dilation.h, "height");
+    const std::int64_t w =
+        window(in[2], conv.kernel.w, conv.stride.w, conv.padding.w, conv.dilation.w, "width");
+    const std::int64_t area = product({conv.kernel.h, conv.kernel.w});
+    for (std::size_t k = 1; k < inputs_.size(); ++k) {
+      const std::int64_t each = k == 1 ? product({2, area}) : area;
+      const Shape& map = inputs_[k];
+      if (map.size() != 3 || map[0] % each != 0 || map[1] != h || map[2] != w)
+        fail(fmt::format("the {} of a {} x {} window are [{} or a multiple, {}, {}], got {}",
+                         k == 1 ? "offsets" : "factors", conv.kernel.h, conv.kernel.w, each, h, w,
+                         to_string(map)));
+    }
+    layer_.output = {conv.out_channels, h, w};
+    const std::int64_t per_output = product({in[0] / conv.groups, area});
+    weights(product({conv.out_channels, per_output}), conv.bias ? conv.out_channels : 0);
+    layer_.macs = product({conv.out_channels, h, w, per_output});
+  }
+
+  void operator()(const Attention& attention) {
+    several(1);
+    if (inputs_.size() != 1 && inputs_.size() != 3)
+      fail(fmt::format("attention reads one input of queries, keys and values, or three; got {}",
+                       all_inputs()));
+    const Shape &queries = inputs_.front(), &keys = inputs_.back();
+    layer_.output = queries;
+    if (inputs_.size() == 1) {
+      if (queries[0] % 3 != 0)
+        fail(fmt::format("the {} channels of an input {} are not queries, keys and values of one size",
+                         queries[0], to_string(queries)));
+      layer_.output[0] = queries[0] / 3;
+    } else if (inputs_[1] != keys || keys[0] != queries[0]) {
+      fail(
+          fmt::format("attention needs queries, keys and values of as many channels, and as many keys as "
+                      "values, got {}",
+                      all_inputs()));
+    }
+    const std::int64_t channels = layer_.output[0];
+    if (channels % attention.heads != 0)
+      fail(fmt::format("{} channels cannot be divided into {} heads", channels, attention.heads));
+    const bool windows = attention.window.h > 0;
+    if (windows && (inputs_.size() != 1 || queries.size() != 3))
+      fail(fmt::format("windows are of one input [channels, height, width], got {}", all_inputs()));
+    if (!windows && (attention.shift || attention.position_bias))
+      fail("shift and position_bias are of windows; give window too");
+    if (attention.position_bias)
+      layer_.parameters = {{ParameterRole::weight, product({2 * attention.window.h - 1,
+                                                            2 * attention.window.w - 1, attention.heads})}};
+    const AttentionSizes sizes = attention_sizes(attention, layer_.output, keys);
+    layer_.macs = product({2, channels, sizes.queries, sizes.keys});
+  }
+
+  void operator()(const ClassToken& token) {
+    const Shape& in = only();
+    layer_.output = {in[0], elements(in) / in[0] + token.tokens};
+    layer_.parameters = {{ParameterRole::weight, product({layer_.output[0], token.tokens})}};
+  }
+
+  void operator()(const PositionEmbedding&) {
+    layer_.output = only();
+    layer_.parameters = {{ParameterRole::weight, product(layer_.output)}};
+  }
+
+  void operator()(const FrozenBatchNorm&) { layer_.output = only(); }
+
+  void operator()(const Pool3d& pool) {
+    const Shape& in = volume();
+    layer_.output = {in[0], window(in[1], pool.kernel.d, pool.stride.d, pool.padding.d, 1, "depth"),
+                     window(in[2], pool.kernel.h, pool.stride.h, pool.padding.h, 1, "height"),
+                     window(in[3], pool.kernel.w, pool.stride.w, pool.padding.w, 1, "width")};
+  }
+
+  void operator()(const RoiAlign& roi) {
+    several(1);
+    for (const Shape& in : inputs_)
+      if (in.size() != 3 || in[0] != inputs_.front()[0])
+        fail(fmt::format("roi_align needs inputs [channels, height, width] of as many channels, got {}",
+                         all_inputs()));
+    layer_.output = {inputs_.front()[0], product({roi.rois, roi.size.h}), roi.size.w};
+  }
+
+  void operator()(const SideInput& side) { layer_.output = side.output; }
+
+  void operator()(const DetectionLoss&) {
+    only();
+    layer_.output = {1};
   }
 
   void operator()(const Normalization& norm) {
@@ -110,6 +227,11 @@ class Inference {
     const auto axis = static_cast<std::size_t>(slice.axis);
     if (axis >= layer_.output.size())
       fail(fmt::format("slice along axis {} of an input {}", axis, to_string(layer_.output)));
+    if (slice.last == 0) {
+      if (slice.first >= layer_.output[axis])
+        fail(fmt::format("slice from index {} of an input {}", slice.first, to_string(layer_.output)));
+      std::get<Slice>(layer_.kind).last = layer_.output[axis];
+    }
     if (slice.last > layer_.output[axis])
       fail(fmt::format("slice up to {} {} of an input {}", axis == 0 ? "channel" : "index", slice.last,
                        to_string(layer_.output)));
@@ -225,6 +347,14 @@ class Inference {
     return in;
   }
 
+  const Shape& volume() const {
+    const Shape& in = only();
+    if (in.size() != 4)
+      fail(fmt::format("{} needs an input [channels, depth, height, width], its input is {}",
+                       kind_name(layer_.kind), to_string(in)));
+    return in;
+  }
+
   /// The shape that inputs of size 1 grow to along each axis.
   Shape broadcast() const {
     Shape out = inputs_.front();
@@ -274,6 +404,19 @@ class Inference {
     if (reach > padded)
       fail(fmt::format("the kernel spans {} in {}, the padded input has {}", reach, side, padded));
     return (padded - reach) / stride + 1;
+  }
+
+  /// (in - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1; PyTorch, ConvTranspose2d.
+  std::int64_t transposed(std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t padding,
+                          std::int64_t dilation, std::int64_t output_padding) const {
+    if (output_padding > 0 && output_padding >= stride)
+      fail("output_padding must be smaller than the stride");
+    const std::int64_t out =
+        product({in - 1, stride}) - 2 * padding + dilation * (kernel - 1) + 1 + output_padding;
+    if (out < 1)
+      fail(fmt::format("padding {} leaves nothing of the output of an input {}", padding,
+                       to_string(inputs_.front())));
+    return out;
   }
 
   /// As PyTorch: with `ceil` the last window must still begin inside the input or its left padding.

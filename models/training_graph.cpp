@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/autocast.h"
 #include "models/segments.h"
 #include "models/static_plan.h"
 #include "models/training_graph_builder.h"
@@ -23,15 +24,18 @@ TrainingGraphBuilder::TrainingGraphBuilder(const Model& model, const TrainingOpt
   weight_gradient_.resize(n);
   storage_.resize(n);
   extra_.resize(n);
+  single_ = single_precision_outputs(model, options.framework, options.precision);
   gradient_.resize(n);
   sums_.resize(n);
   costs_.reserve(n);
   rules_.reserve(n);
   for (std::size_t i = 0; i < n; ++i) {
-    costs_.push_back(layer_costs(model, i));
+    costs_.push_back(layer_costs(model, i, options.framework));
     if (options.execution != ExecutionMode::compiled)
       add_unfused_traffic(costs_.back(), model, i, options.framework, options.precision);
-    rules_.push_back(memory_rules(model.layers[i], options.framework));
+    add_single_precision(costs_.back(), model, i, single_, options.framework, options.precision,
+                         options.execution != ExecutionMode::compiled);
+    rules_.push_back(memory_rules(model, i, options.framework));
     for (const LayerIndex input : model.layers[i].inputs)
       if (input != image_input) ++readers_[at(input)];
   }
@@ -146,7 +150,7 @@ void TrainingGraphBuilder::add_scratch(std::string name, MemoryClass memory_clas
 
 void TrainingGraphBuilder::forward(std::size_t i) {
   const std::vector<LayerIndex>& inputs = layer(i).inputs;
-  bool needs = !layer(i).parameters.empty() || std::holds_alternative<Custom>(layer(i).kind);
+  bool needs = layer(i).trains() || std::holds_alternative<Custom>(layer(i).kind);
   std::vector<OpId> producers;
   for (const LayerIndex input : inputs) {
     if (input == image_input) continue;
@@ -175,7 +179,8 @@ void TrainingGraphBuilder::forward(std::size_t i) {
     storage_[i] = Storage{add_output(i, op), readers_[i] <= 1, rules_[i].output_for_data};
   }
   if (needs && !rules_[i].extra.empty() && costs_[i].data_gradient)
-    extra_[i] = add_buffer(fmt::format("{}.{}", layer(i).name, rules_[i].extra), rules_[i].extra_bytes, op);
+    extra_[i] = add_buffer(fmt::format("{}.{}", layer(i).name, rules_[i].extra),
+                           rules_[i].extra_bytes + (element_ < 4 ? rules_[i].extra_cast_bytes : 0), op);
 }
 
 TrainingGraphBuilder::BufferId TrainingGraphBuilder::input_buffer(LayerIndex input, OpId op) {

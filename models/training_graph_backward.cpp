@@ -119,7 +119,7 @@ void TrainingGraphBuilder::contribute(std::size_t reader, LayerIndex to, const G
     work.phase = Phase::data_gradient;
     work.fusion = Fusion::chain;
     work.flops_per_image = static_cast<double>(elements(layer(at(to)).output));
-    work.bytes_per_image = 3 * bytes_of(layer(at(to)).output);
+    work.bytes_per_image = 3 * moved_bytes(at(to));
     const std::string name =
         layer(at(to)).name + ".gradient_sum" + (count > 1 ? fmt::format("{}", count) : "");
     op = add_operation(name, at(to), OperationPart::gradient_sum, work, {total->op, more.op});
@@ -136,7 +136,7 @@ void TrainingGraphBuilder::contribute(std::size_t reader, LayerIndex to, const G
 }
 
 void TrainingGraphBuilder::update(std::size_t i) {
-  if (layer(i).parameters.empty()) return;
+  if (!layer(i).trains()) return;
   const Work work = update_work(layer(i), graph_.options.precision, graph_.options.optimizer);
   const OpId op =
       add_operation(layer(i).name + ".update", i, OperationPart::layer, work, {*weight_gradient_[i]});

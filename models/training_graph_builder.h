@@ -42,6 +42,11 @@ class TrainingGraphBuilder {
   const Layer& layer(std::size_t i) const { return graph_.model.layers[i]; }
   double bytes_of(const Shape& shape) const { return element_ * static_cast<double>(elements(shape)); }
 
+  /// Traffic of a layer's output, which may be in single precision where the step is not (autocast.h).
+  double moved_bytes(std::size_t i) const {
+    return (single_[i] ? 4 : element_) * static_cast<double>(elements(layer(i).output));
+  }
+
   // Operations and buffers.
 
   OpId add_operation(std::string name, std::size_t i, OperationPart part, const Work& work,
@@ -127,6 +132,7 @@ class TrainingGraphBuilder {
   std::vector<std::optional<OpId>> weight_gradient_;
   std::vector<std::optional<Storage>> storage_;
   std::vector<std::optional<BufferId>> extra_;
+  std::vector<bool> single_;                       ///< single_precision_outputs
   std::vector<std::optional<Gradient>> gradient_;  ///< of the layer's output
   std::vector<int> sums_;
   std::optional<BufferId> image_;

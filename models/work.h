@@ -47,13 +47,17 @@ struct Work {
   KernelKind kind = KernelKind::custom;
   Phase phase = Phase::forward;
   Fusion fusion = Fusion::none;
-  /// Launch overheads of the device: of an update those of its kernels, of anything else one. Counts where
-  /// the framework's software does (DeviceType::issue_factor).
+  /// Launch overheads of the device, and operations that the host issues: of an update those of its kernels
+  /// (the host issues one), of attention in several kernels so many, of anything else one. Counts where the
+  /// framework's software does (DeviceType::issue_factor).
   float launches = 1;
   double flops_per_image = 0;
   double flops_fixed = 0;
   double bytes_per_image = 0;
   double bytes_fixed = 0;
+  /// Traffic of elementwise kernels around a product that are part of the operation: copies, casts, a
+  /// softmax. They take their time beside the product's.
+  double aside_bytes_per_image = 0;
   double seconds_per_image = 0;  ///< measured time; where there is one, nothing above counts
   /// Whose forward, data gradient or weight gradient it is (index into Model::layers), for measured times.
   std::uint32_t layer = no_layer;

@@ -119,6 +119,9 @@ bool is_fused(const Work& work, const Software& software) {
 
 struct Amount {
   double flops, bytes;
+  bool is_nothing(const Work& work) const {
+    return flops <= 0 && bytes <= 0 && work.aside_bytes_per_image <= 0;
+  }
 };
 Amount amount_of(const Work& work, double images) {
   return {work.flops_per_image * images + work.flops_fixed, work.bytes_per_image * images + work.bytes_fixed};
@@ -144,10 +147,12 @@ double kernel_time_s(const Work& work, double images, Precision precision, Layou
   const double bandwidth = device.memory_bandwidth_Bps *
                            reached(efficiency.bandwidth[static_cast<std::size_t>(kernel)], factor, 1);
   double time_s = std::max(amount.flops / peak, amount.bytes / bandwidth);
+  const double copy_bandwidth =
+      device.memory_bandwidth_Bps *
+      reached(efficiency.bandwidth[static_cast<std::size_t>(KernelClass::elementwise)], factor, 1);
+  time_s += work.aside_bytes_per_image * images / copy_bandwidth;
   if (layout == Layout::nchw && precision != Precision::fp32 && work.kind == KernelKind::convolution)
-    time_s += efficiency.transpose_passes * work.bytes_per_image * images /
-              (device.memory_bandwidth_Bps *
-               reached(efficiency.bandwidth[static_cast<std::size_t>(KernelClass::elementwise)], factor, 1));
+    time_s += efficiency.transpose_passes * work.bytes_per_image * images / copy_bandwidth;
   return time_s;
 }
 
@@ -249,7 +254,7 @@ double launches(const Work& work, const Software& software, const DeviceType& de
 double operation_time_s(const Work& work, double images, const Software& software, const DeviceType& device) {
   if (work.seconds_per_image > 0) return work.seconds_per_image * images;
   const Amount amount = amount_of(work, images);
-  if (amount.flops <= 0 && amount.bytes <= 0) return 0;
+  if (amount.is_nothing(work)) return 0;
   const KernelClass kernel = kernel_class(work);
   const bool is_issued = device.issue_factor > 0;
   const double launch_s = launches(work, software, device) * device.launch_overhead_s;
@@ -271,12 +276,14 @@ double operation_time_s(const Work& work, double images, const Software& softwar
 double issue_time_s(const Work& work, double images, const Software& software, const DeviceType& device) {
   if (device.issue_factor <= 0 || is_part_of_another(work) || is_fused(work, software)) return 0;
   const Amount amount = amount_of(work, images);
-  if (amount.flops <= 0 && amount.bytes <= 0) return 0;
+  if (amount.is_nothing(work)) return 0;
   const SoftwareCosts& costs = software.costs;
   const double typical_s = work.phase == Phase::forward  ? costs.issue_forward_s
                            : work.phase == Phase::update ? costs.issue_update_s
                                                          : costs.issue_backward_s;
-  return typical_s * device.issue_factor;
+  // An update's kernels are one operation of the host (optimizer_update.h).
+  const double operations = work.phase == Phase::update ? 1 : work.launches;
+  return operations * typical_s * device.issue_factor;
 }
 
 double begin_time_s(const Software& software, const DeviceType& device) {

@@ -16,6 +16,7 @@ KernelClass kernel_class(const Work& work);
 
 /// Time of `work` on `images` images (design A3; docs/cost_model.md):
 ///   launch overhead + max(FLOPs / (peak efficiency), bytes / (bandwidth efficiency))
+///   + bytes of elementwise kernels beside a product / (bandwidth efficiency of those)
 /// Work with a measured time takes that time. Zero FLOPs and zero bytes cost nothing, not even the launch. On
 /// devices with tensor cores, products in lower precisions run on these or on the ordinary cores, whichever
 /// takes less time. The precision must be in device.peak_flops (the experiment reader checks it). More images

@@ -18,6 +18,7 @@ Work share_of_elements(const Work& whole, double share) {
   work.flops_per_image *= share;
   work.bytes_per_image *= share;
   work.seconds_per_image *= share;
+  work.aside_bytes_per_image *= share;
   return work;
 }
 

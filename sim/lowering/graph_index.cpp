@@ -61,7 +61,7 @@ void GraphIndex::find_readers() {
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const Layer& layer = graph_.model.layers[i];
     OfLayer& of = layers_[i];
-    of.needs_gradient = !layer.parameters.empty() || std::holds_alternative<Custom>(layer.kind);
+    of.needs_gradient = layer.trains() || std::holds_alternative<Custom>(layer.kind);
     for (const LayerIndex input : layer.inputs) {
       of.needs_gradient = of.needs_gradient || receives_gradient(input);
       if (input != image_input) ++layers_[static_cast<std::size_t>(input)].readers;

@@ -16,7 +16,11 @@ std::int64_t scaled(std::int64_t size, double share) {
 }
 
 /// The kernel's geometry as the device sees it, for its efficiency.
-void set_geometry(Work& work, const LayerSharding& sharding, std::size_t device) {
+void set_geometry(Work& work, const Layer& layer, const LayerSharding& sharding, std::size_t device) {
+  if (std::holds_alternative<Attention>(layer.kind)) {  // fewer heads of the same size
+    if (sharding.output.over == Over::channel) work.out_h = scaled(work.out_h, sharding.output.share(device));
+    return;
+  }
   if (sharding.output.over == Over::channel)
     work.out_channels = scaled(work.out_channels, sharding.output.share(device));
   if (const SpatialGrid* grid = sharding.output.grid.get()) {
@@ -89,10 +93,11 @@ Work share_of_kernel(const TrainingGraph& graph, const Operation& op, const Laye
   const double inputs = std::min(input_bytes(graph, op.layer), work.bytes_per_image);
   work.flops_per_image *= share;
   work.seconds_per_image *= share;
+  work.aside_bytes_per_image *= share;
   work.bytes_per_image = inputs * inputs_share(graph.model, op.layer, sharding, device) +
                          (work.bytes_per_image - inputs) * sharding.output.share(device);
   work.bytes_fixed *= parameters_share(graph.model.layers[op.layer], sharding, device);
-  set_geometry(work, sharding, device);
+  set_geometry(work, graph.model.layers[op.layer], sharding, device);
   return work;
 }
 

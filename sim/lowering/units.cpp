@@ -14,7 +14,7 @@ Units find_units(const TrainingGraph& graph) {
   std::vector<std::vector<std::uint32_t>> readers(model.layers.size());
   for (std::uint32_t i = 0; i < model.layers.size(); ++i) {
     const Layer& layer = model.layers[i];
-    if (memory_rules(layer).view) {
+    if (memory_rules(model, i).view) {
       const LayerIndex of = layer.inputs.front();
       units.unit_of.push_back(of == image_input ? Units::none : units.unit_of[static_cast<std::size_t>(of)]);
       continue;

@@ -53,7 +53,7 @@ class GradientProver {
         machine_(machine),
         order_(order),
         rounds_(rounds) {
-    for (const Layer& layer : graph.model.layers) has_parameters_.push_back(!layer.parameters.empty());
+    for (const Layer& layer : graph.model.layers) has_parameters_.push_back(layer.trains());
     completes_.assign(graph.operations.size(), false);
     for (const Parameter& parameter : graph.parameters) completes_[parameter.gradient] = true;
     std::vector<std::size_t> versions(machine.endpoint_count(), 1);

@@ -126,14 +126,20 @@ void read_kind(YamlMap& map, const std::string& kind, std::vector<LayoutRule>& r
   rule.text = fmt::format("{} {}", kind, rule.text);
 }
 
+bool is_volume_convolution(const Layer& layer) {
+  return std::holds_alternative<Conv3d>(layer.kind) || std::holds_alternative<ConvTranspose3d>(layer.kind);
+}
+
+bool is_any_convolution(const Layer& layer) { return is_convolution(layer) || is_volume_convolution(layer); }
+
 /// Layers that get a layout of their own; the others may follow.
 bool decides(const Layer& layer) {
-  return is_convolution(layer) || std::holds_alternative<Linear>(layer.kind) ||
+  return is_any_convolution(layer) || std::holds_alternative<Linear>(layer.kind) ||
          std::holds_alternative<Custom>(layer.kind);
 }
 
 bool is_of_kind(const Layer& layer, const std::string& kind) {
-  if (kind == "conv") return is_convolution(layer);
+  if (kind == "conv") return is_any_convolution(layer);
   if (kind == "fc") return std::holds_alternative<Linear>(layer.kind);
   return kind == kind_name(layer.kind);
 }
@@ -141,7 +147,14 @@ bool is_of_kind(const Layer& layer, const std::string& kind) {
 bool has_groups(const Layer& layer) {
   if (const auto* conv = std::get_if<Conv2d>(&layer.kind)) return conv->groups > 1;
   if (const auto* conv = std::get_if<ConvTranspose2d>(&layer.kind)) return conv->groups > 1;
+  if (const auto* conv = std::get_if<Conv3d>(&layer.kind)) return conv->groups > 1;
+  if (const auto* conv = std::get_if<ConvTranspose3d>(&layer.kind)) return conv->groups > 1;
   return false;
+}
+
+bool is_by_channels(const Layer& layer) {
+  const auto* linear = std::get_if<Linear>(&layer.kind);
+  return linear && linear->channels;
 }
 
 bool can_have(const Layer& layer, LayerLayout layout) {
@@ -150,7 +163,8 @@ bool can_have(const Layer& layer, LayerLayout layout) {
     case LayerLayout::replicated:
       return true;
     case LayerLayout::filter:
-      return decides(layer) && (is_convolution(layer) || layer.output.size() == 1);
+      return decides(layer) &&
+             (is_any_convolution(layer) || layer.output.size() == 1 || is_by_channels(layer));
     case LayerLayout::channel:
       return can_have(layer, LayerLayout::filter) && !has_groups(layer);
     case LayerLayout::height:

@@ -208,6 +208,9 @@ class LayerSharder {
   std::optional<Owner> channels_after(const Sharding& input) const {
     std::vector<Owner> owners;
     for (std::size_t k = 0; k < layer().inputs.size(); ++k) owners.push_back(part_owner(k));
+    if (const auto* attention = std::get_if<Attention>(&layer().kind);
+        attention && !heads_lie_together(owners, attention->heads))
+      return std::nullopt;
     Owner owner;
     for (const ChannelSource& source : channel_sources(model_, layer())) {
       const bool every = source.input == ChannelSource::every_input;
@@ -215,6 +218,17 @@ class LayerSharder {
           (every ? input.shards->owner : owners[source.input])[static_cast<std::size_t>(source.channel)]);
     }
     return owner.empty() ? std::nullopt : std::optional(std::move(owner));
+  }
+
+  /// Whether a device that has a channel of a head has all of its queries, keys and values.
+  static bool heads_lie_together(const std::vector<Owner>& owners, std::int64_t heads) {
+    for (const Owner& owner : owners) {
+      if (owner != owners.front()) return false;
+      const std::size_t size = owner.size() / static_cast<std::size_t>(heads);
+      for (std::size_t c = 0; c < owner.size(); ++c)
+        if (owner[c] != owner[c / size * size]) return false;
+    }
+    return true;
   }
 
   /// Owners of an input's channels.

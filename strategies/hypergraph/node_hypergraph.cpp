@@ -24,7 +24,20 @@ template <class Kind>
 concept SameChannels = std::is_same_v<Kind, Pool> || std::is_same_v<Kind, AdaptiveAvgPool> ||
     std::is_same_v<Kind, Dropout> || std::is_same_v<Kind, Add> || std::is_same_v<Kind, Multiply> ||
     std::is_same_v<Kind, Scale> || std::is_same_v<Kind, Upsample> || std::is_same_v<Kind, Pad> ||
-    std::is_same_v<Kind, Reshape> || std::is_same_v<Kind, Elementwise>;
+    std::is_same_v<Kind, Reshape> || std::is_same_v<Kind, Elementwise> ||
+    std::is_same_v<Kind, FrozenBatchNorm> || std::is_same_v<Kind, ClassToken> ||
+    std::is_same_v<Kind, PositionEmbedding> || std::is_same_v<Kind, Pool3d>;
+
+/// The kinds whose channels are each made of all channels of the inputs.
+template <class Kind>
+concept AllChannels =
+    std::is_same_v<Kind, Linear> || std::is_same_v<Kind, Custom> || std::is_same_v<Kind, ChannelShuffle> ||
+    std::is_same_v<Kind, RoiAlign> || std::is_same_v<Kind, SideInput> || std::is_same_v<Kind, DetectionLoss>;
+
+/// Convolutions, of any number of axes.
+template <class Kind>
+concept Convolution = std::is_same_v<Kind, Conv2d> || std::is_same_v<Kind, ConvTranspose2d> ||
+    std::is_same_v<Kind, Conv3d> || std::is_same_v<Kind, ConvTranspose3d>;
 
 /// Which channels of input `k` channels begin ... end - 1 of a layer's output read.
 class ReadRule {
@@ -55,11 +68,17 @@ class ReadRule {
     return {r.begin / outputs * inputs, ((r.end - 1) / outputs + 1) * inputs};
   }
 
-  Range reads(const Conv2d& conv, Range r) const { return of_groups(conv.groups, r); }
-  Range reads(const ConvTranspose2d& conv, Range r) const { return of_groups(conv.groups, r); }
-  Range reads(const Linear&, Range) const { return all(); }
-  Range reads(const Custom&, Range) const { return all(); }
-  Range reads(const ChannelShuffle&, Range) const { return all(); }
+  template <Convolution Kind>
+  Range reads(const Kind& conv, Range r) const {
+    return of_groups(conv.groups, r);
+  }
+  template <AllChannels Kind>
+  Range reads(const Kind&, Range) const {
+    return all();
+  }
+  /// Its offsets and factors are read whole.
+  Range reads(const DeformConv2d& conv, Range r) const { return k_ == 0 ? of_groups(conv.groups, r) : all(); }
+  Range reads(const Attention& attention, Range r) const { return of_groups(attention.heads, r); }
   Range reads(const Normalization& norm, Range r) const {
     return norm.over == Normalization::Over::layer ? all() : r;
   }
@@ -92,11 +111,16 @@ class ReadRule {
   /// A matrix a channel; of two single matrices a row of the product reads the same row of the first.
   bool multiplies_by_channel() const { return in_ == out_ && (layer_.output.size() > 2 || k_ == 0); }
 
-  bool follows(const Conv2d& conv) const { return conv.groups > 1 && conv.groups == in_; }
-  bool follows(const ConvTranspose2d& conv) const { return conv.groups > 1 && conv.groups == in_; }
-  bool follows(const Linear&) const { return false; }
-  bool follows(const Custom&) const { return false; }
-  bool follows(const ChannelShuffle&) const { return false; }
+  template <Convolution Kind>
+  bool follows(const Kind& conv) const {
+    return conv.groups > 1 && conv.groups == in_;
+  }
+  template <AllChannels Kind>
+  bool follows(const Kind&) const {
+    return false;
+  }
+  bool follows(const DeformConv2d&) const { return false; }
+  bool follows(const Attention&) const { return false; }
   bool follows(const Concat& concat) const { return concat.axis != 0 && in_ == out_; }
   bool follows(const Slice& slice) const { return slice.axis != 0 && in_ == out_; }
   bool follows(const LocalResponseNorm&) const { return false; }

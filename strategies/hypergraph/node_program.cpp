@@ -317,7 +317,7 @@ class Slicer {
         use_in(i, true);
         if (i >= graph_.model.layers.size()) continue;
         const MemoryRules rules =
-            memory_rules(graph_.model.layers[layers_[i].model_layer], graph_.options.framework);
+            memory_rules(graph_.model, layers_[i].model_layer, graph_.options.framework);
         if (rules.input_for_data || rules.input_for_weights) use_in(i, false);
       }
       tensors.push_back({{MemoryClass::activations, bytes}, life});

@@ -312,3 +312,52 @@ TEST_CASE("hybrid: a chain of layers sends every value that a device needs and h
   }
   CHECK(compared >= 150);
 }
+
+TEST_CASE(
+    "hybrid: heads and hidden features of a transformer split as Megatron-LM splits them [closed form]") {
+  // Two blocks of 12 channels in 4 heads on 6 + 1 tokens. Shoeybi et al., arXiv:1909.08053, section 3: one
+  // all-reduce of the tokens after attention and one after the hidden layer, forward, and as many of
+  // gradients backward. Nothing else has a gradient that is summed, but for what every device computes alike.
+  const auto text = [](const std::string& packed_heads) {
+    std::string layers = "{name: token, kind: class_token}, ";
+    for (const char* block : {"a", "b"})
+      layers += fmt::format(
+          "{{name: {0}norm, kind: layer_norm}}, {{name: {0}qkv, kind: linear, channels: true, out_features: "
+          "36}}, {{name: {0}attention, kind: attention, heads: {1}}}, {{name: {0}project, kind: linear, "
+          "channels: true, out_features: 12}}, {{name: {0}expand, kind: linear, channels: true, "
+          "out_features: "
+          "48}}, {{name: {0}gelu, kind: gelu}}, {{name: {0}contract, kind: linear, channels: true, "
+          "out_features: 12}}, ",
+          block, packed_heads);
+    return fmt::format("{{name: tokens, input: [12, 6], layers: [{}]}}", layers);
+  };
+  const std::int64_t batch = 4;
+  for (const int devices : {2, 4}) {
+    CAPTURE(devices);
+    const auto sent = [&](const std::string& heads) {
+      return Experiment::with_global_batch(text(heads), star(devices, "10Gbps", "1us"),
+                                           "{kind: hybrid, fc: pairs}", batch)
+          .run()
+          .comm_bytes;
+    };
+    const double tokens = 4.0 * 12 * 7 * static_cast<double>(batch);
+    CHECK(sent("4") == approx(2 * (2 + 2) * 2.0 * (devices - 1) * tokens).epsilon(1e-9));
+    // Three heads lie on two devices: every device computes attention from what it gathers.
+    CHECK(sent("3") > sent("4"));
+  }
+}
+
+TEST_CASE("hybrid: convolutions of volumes split by channels in pairs, and not by rows") {
+  const std::string model =
+      "{name: volumes, input: [4, 3, 3, 3], layers: [{name: a, kind: conv3d, out_channels: 8, kernel: 3, "
+      "padding: 1}, {name: relu, kind: relu}, {name: b, kind: conv3d, out_channels: 6, kernel: 1}]}";
+  const auto sent = [&](const std::string& layout) {
+    return Experiment::with_global_batch(model, star(2, "10Gbps", "1us"),
+                                         "{kind: hybrid, conv: " + layout + "}", 4)
+        .run()
+        .comm_bytes;
+  };
+  // One sum of the result of four images over two devices.
+  CHECK(sent("pairs") == approx(2.0 * 1 * 4 * 6 * 27 * 4).epsilon(1e-9));
+  CHECK_THROWS_AS(sent("height"), InputError);
+}

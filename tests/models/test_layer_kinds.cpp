@@ -49,9 +49,11 @@ TEST_CASE("every registered layer kind and every zoo model is described in docs/
 
 TEST_CASE("a layer read from its entry has the name of its kind") {
   const std::map<std::string, std::string> values{
-      {"out_channels", "2"},   {"kernel", "1"},  {"out_features", "2"}, {"first", "0"},
-      {"last", "1"},           {"groups", "1"},  {"axes", "[0]"},       {"forward_flops", "1"},
-      {"backward_flops", "1"}, {"output", "[1]"}};
+      {"out_channels", "2"}, {"kernel", "1"},        {"out_features", "2"},
+      {"first", "0"},        {"last", "1"},          {"groups", "1"},
+      {"axes", "[0]"},       {"forward_flops", "1"}, {"backward_flops", "1"},
+      {"output", "[1]"},     {"heads", "1"},         {"rois", "1"},
+      {"size", "1"}};
   for (const LayerEntry& entry : layer_registry()) {
     CAPTURE(entry.kind);
     std::string text = "{kind: " + std::string(entry.kind);

@@ -47,15 +47,15 @@ TEST_CASE("a circle of layers is named") {
 }
 
 TEST_CASE("wrong layers are errors at their place") {
-  CHECK(layers_error("[3, 8, 8]", "  - {name: a, kind: conv3d}\n")
+  CHECK(layers_error("[3, 8, 8]", "  - {name: a, kind: liner}\n")
             .starts_with(
-                "test.yaml:4:21: model.layers.a.kind: unknown layer kind 'conv3d' (did you mean 'conv2d'?); "
+                "test.yaml:4:21: model.layers.a.kind: unknown layer kind 'liner' (did you mean 'linear'?); "
                 "known: conv2d, "));
   CHECK(layers_error("[3, 8, 8]", "  - {name: a, kind: conv2d, out_channels: 4, kernal: 3}\n") ==
         "test.yaml:4:46: model.layers.a.kernal: unknown key (did you mean 'kernel'?); known here: bias, "
-        "dilation, groups, inputs, kernel, kind, name, out_channels, padding, stride, when");
+        "dilation, frozen, groups, inputs, kernel, kind, name, out_channels, padding, stride, when");
   CHECK(layers_error("[3, 8, 8]", "  - {name: a, kind: relu, slope: 3}\n") ==
-        "test.yaml:4:27: model.layers.a.slope: unknown key; known here: inputs, kind, name, when");
+        "test.yaml:4:27: model.layers.a.slope: unknown key; known here: frozen, inputs, kind, name, when");
   CHECK(layers_error("[3, 8, 8]", "  - {name: a, kind: relu}\n  - {name: a, kind: relu}\n") ==
         "test.yaml:5:12: model.layers[1].name: two layers are named 'a' (the first in line 4)");
   CHECK(layers_error("[3, 8, 8]", "  - {name: input, kind: relu}\n") ==
@@ -77,8 +77,9 @@ TEST_CASE("wrong layers are errors at their place") {
 TEST_CASE("wrong models are errors") {
   CHECK(error_of("[1]") ==
         "test.yaml:1:1: model: expected the name of a zoo model or a mapping, found a list");
-  CHECK(error_of("{name: a, input: [3, 8], layers: []}") ==
-        "test.yaml:1:18: model.input: expected [channels, height, width] or [features], found a list of 2");
+  CHECK(error_of("{name: a, input: [3, 8, 8, 8, 8], layers: []}") ==
+        "test.yaml:1:18: model.input: expected [channels, height, width], [channels, depth, height, width], "
+        "[channels, tokens] or [features], found a list of 5");
   CHECK(error_of("{name: a, input: [3, 8, 8], layers: []}") ==
         "test.yaml:1:37: model.layers: must have at least one layer");
   CHECK(error_of("{onnx: net.onnx}") == "test.yaml:1:8: model.onnx: there is no file 'net.onnx'");
