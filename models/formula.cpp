@@ -211,8 +211,7 @@ std::int64_t Formula::apply(Act act, std::int64_t left, std::int64_t right, cons
     case Act::multiply:
       return product_of(left, right, fail);
     case Act::divide:
-      if (left % divisor() != 0)
-        fail(fmt::format("divides {} by {}, which leaves a remainder", left, right));
+      if (left % divisor() != 0) fail(fmt::format("divides {} by {}, which leaves a remainder", left, right));
       return left / right;
     case Act::divide_down:
       return left / divisor() - (left % right != 0 && (left < 0) != (right < 0) ? 1 : 0);

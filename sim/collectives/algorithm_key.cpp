@@ -26,10 +26,12 @@ ValueForm candidate_form() {
 
 const Keys<AlgorithmDraft>& file_keys() {
   using D = AlgorithmDraft;
-  static const Keys<D> keys{custom_key<D>(
-      "file", "", forms::text("a YAML file, or MSCCL's XML"),
-      "a schedule of rounds, beside the file that names it (docs/collectives.md)",
-      [](YamlMap& map, D& draft) { if (map.find("file")) draft.file = named_file(map, "file"); })};
+  static const Keys<D> keys{
+      custom_key<D>("file", "", forms::text("a YAML file, or MSCCL's XML"),
+                    "a schedule of rounds, beside the file that names it (docs/collectives.md)",
+                    [](YamlMap& map, D& draft) {
+                      if (map.find("file")) draft.file = named_file(map, "file");
+                    })};
   return keys;
 }
 
@@ -40,8 +42,7 @@ void read_candidates(YamlMap& map, AlgorithmDraft& draft) {
     map.fail("auto", fmt::format("expected a list of algorithms such as [ring, {{file: my.yaml}}], found {}",
                                  describe(*list)));
   for (std::size_t i = 0; i < list->items.size(); ++i)
-    draft.candidates.push_back(
-        read_candidate(list->items[i], fmt::format("{}[{}]", map.path_of("auto"), i)));
+    draft.candidates.push_back(read_candidate(list->items[i], fmt::format("{}[{}]", map.path_of("auto"), i)));
 }
 
 Keys<AlgorithmDraft> algorithm_keys() {
@@ -54,7 +55,7 @@ Keys<AlgorithmDraft> algorithm_keys() {
 
 SumAlgorithm of_file(const std::string& file) {
   SumAlgorithm algorithm;
-  algorithm.schedule = Schedule::load(file);
+  algorithm.schedule = SumSchedule::load(file);
   return algorithm;
 }
 

@@ -17,7 +17,8 @@ constexpr std::size_t most_words = std::size_t{1} << 26;
 
 }  // namespace
 
-ChunkBuffers::ChunkBuffers(const Schedule::Size& size, const Schedule::Buffer& buffer, const SourcePos& pos)
+ChunkBuffers::ChunkBuffers(const SumSchedule::Size& size, const SumSchedule::Buffer& buffer,
+                           const SourcePos& pos)
     : ranks_(size.ranks),
       chunks_(buffer.chunks),
       slots_(std::size_t{buffer.chunks} + buffer.scratch),
@@ -36,8 +37,8 @@ ChunkBuffers::ChunkBuffers(const Schedule::Size& size, const Schedule::Buffer& b
     }
 }
 
-void ChunkBuffers::fail(const Schedule::Step& step, const ChunkMove& move, const std::string& what) const {
-  const Schedule::Send& send = step.rule.sends[move.rule];
+void ChunkBuffers::fail(const SumSchedule::Step& step, const ChunkMove& move, const std::string& what) const {
+  const SumSchedule::Send& send = step.rule.sends[move.rule];
   throw InputError(send.pos, fmt::format("{}, step {}: {}", send.path, step.step, what));
 }
 
@@ -52,17 +53,17 @@ std::string ChunkBuffers::ranks_in(const std::uint64_t* parts, bool present) con
                      more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
-void ChunkBuffers::take(const Schedule::Step& step, const ChunkMove& move, std::uint32_t k) {
+void ChunkBuffers::take(const SumSchedule::Step& step, const ChunkMove& move, std::uint32_t k) {
   const std::size_t at = index(move.from, move.slot + k);
   if (chunk_[at] == empty)
-    fail(step, move, fmt::format("rank {} sends slot {}, in which there is nothing", move.from,
-                                 move.slot + k));
+    fail(step, move,
+         fmt::format("rank {} sends slot {}, in which there is nothing", move.from, move.slot + k));
   carried_chunk_.push_back(chunk_[at]);
   carried_.insert(carried_.end(), parts_.begin() + static_cast<std::ptrdiff_t>(at * words_),
                   parts_.begin() + static_cast<std::ptrdiff_t>((at + 1) * words_));
 }
 
-void ChunkBuffers::put(const Schedule::Step& step, const ChunkMove& move, std::uint32_t k,
+void ChunkBuffers::put(const SumSchedule::Step& step, const ChunkMove& move, std::uint32_t k,
                        std::size_t carried) {
   const std::uint32_t slot = move.into + k;
   const std::size_t at = index(move.to, slot);
@@ -82,9 +83,9 @@ void ChunkBuffers::put(const Schedule::Step& step, const ChunkMove& move, std::u
   }
   if (chunk_[at] != chunk)
     fail(step, move,
-         chunk_[at] == empty
-             ? fmt::format("rank {} adds chunk {} to slot {}, in which there is nothing", move.to, chunk, slot)
-             : fmt::format("rank {} adds chunk {} to chunk {}", move.to, chunk, chunk_[at]));
+         chunk_[at] == empty ? fmt::format("rank {} adds chunk {} to slot {}, in which there is nothing",
+                                           move.to, chunk, slot)
+                             : fmt::format("rank {} adds chunk {} to chunk {}", move.to, chunk, chunk_[at]));
   std::vector<std::uint64_t> both(words_);
   bool twice = false;
   for (std::size_t w = 0; w < words_; ++w) {
@@ -98,7 +99,7 @@ void ChunkBuffers::put(const Schedule::Step& step, const ChunkMove& move, std::u
                      ranks_in(both.data(), true), chunk));
 }
 
-void ChunkBuffers::apply(const Schedule::Step& step) {
+void ChunkBuffers::apply(const SumSchedule::Step& step) {
   carried_chunk_.clear();
   carried_.clear();
   for (const ChunkMove& move : step.moves)

@@ -15,10 +15,10 @@ namespace convoy::inline collectives {
 class ChunkBuffers {
  public:
   /// @throws InputError (at pos): the sets of parts would take more than 512 MiB
-  ChunkBuffers(const Schedule::Size& size, const Schedule::Buffer& buffer, const SourcePos& pos);
+  ChunkBuffers(const SumSchedule::Size& size, const SumSchedule::Buffer& buffer, const SourcePos& pos);
 
   /// All moves of a step at once. @throws InputError at the rule of a move, with step, rank and chunk
-  void apply(const Schedule::Step& step);
+  void apply(const SumSchedule::Step& step);
 
   /// Whether each rank alone has the sums of chunks that make up an equal share of the bytes.
   bool are_scattered_equally(const std::vector<double>& shares) const;
@@ -31,9 +31,9 @@ class ChunkBuffers {
     return std::size_t{rank} * slots_ + slot;
   }
   bool is_summed(std::size_t slot) const;
-  void take(const Schedule::Step& step, const ChunkMove& move, std::uint32_t k);
-  void put(const Schedule::Step& step, const ChunkMove& move, std::uint32_t k, std::size_t carried);
-  [[noreturn]] void fail(const Schedule::Step& step, const ChunkMove& move, const std::string& what) const;
+  void take(const SumSchedule::Step& step, const ChunkMove& move, std::uint32_t k);
+  void put(const SumSchedule::Step& step, const ChunkMove& move, std::uint32_t k, std::size_t carried);
+  [[noreturn]] void fail(const SumSchedule::Step& step, const ChunkMove& move, const std::string& what) const;
   std::string ranks_in(const std::uint64_t* parts, bool present) const;
 
   std::uint32_t ranks_, chunks_;

@@ -24,8 +24,8 @@ constexpr std::int64_t most_gpus = 4096, most_counted = 1 << 16;
 std::int64_t whole(const XmlElement& element, const char* attribute, std::int64_t least, std::int64_t most) {
   const double value = element.number(attribute);
   if (value != std::floor(value) || value < static_cast<double>(least) || value > static_cast<double>(most))
-    element.fail(fmt::format("{}: expected a whole number from {} to {}, found {:g}", attribute, least, most,
-                             value));
+    element.fail(
+        fmt::format("{}: expected a whole number from {} to {}, found {:g}", attribute, least, most, value));
   return static_cast<std::int64_t>(value);
 }
 
@@ -149,8 +149,13 @@ class Importer {
         if (xml->name != "tb") xml->fail(fmt::format("expected <tb>, found <{}>", xml->name));
         if (!by_id.emplace(whole(*xml, "id", 0, most_counted), blocks_.size()).second)
           xml->fail("there is a block of this id already");
-        blocks_.push_back({gpu, whole(*xml, "send", -1, gpus_ - 1), whole(*xml, "recv", -1, gpus_ - 1),
-                           whole(*xml, "chan", 0, most_counted), {}, 0, {}});
+        blocks_.push_back({gpu,
+                           whole(*xml, "send", -1, gpus_ - 1),
+                           whole(*xml, "recv", -1, gpus_ - 1),
+                           whole(*xml, "chan", 0, most_counted),
+                           {},
+                           0,
+                           {}});
       }
       for (std::size_t b = first; b < blocks_.size(); ++b)
         read_steps(*of_gpu[gpu][b - first], by_id, blocks_[b]);

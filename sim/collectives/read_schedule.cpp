@@ -21,7 +21,7 @@ ValueForm number_form() { return forms::text("a whole number | $name | $(formula
 
 struct ScheduleDraft {
   std::string summary;
-  Schedule::Requirement requirement;
+  SumSchedule::Requirement requirement;
   YamlNode let, chunks, scratch, rounds, reduce_scatter, all_gather;
 };
 struct RoundDraft {
@@ -31,8 +31,8 @@ struct SendDraft {
   YamlNode each, when, from, to, chunk, count, into, op;
 };
 
-const Keys<Schedule::Requirement>& requirement_keys() {
-  using R = Schedule::Requirement;
+const Keys<SumSchedule::Requirement>& requirement_keys() {
+  using R = SumSchedule::Requirement;
   static const Keys<R> keys{
       optional_integer_key<R>("least", "1", 1, most_ranks, "so many at least", &R::least),
       optional_integer_key<R>("most", "any number", 1, most_ranks, "so many at most", &R::most),
@@ -45,18 +45,21 @@ const Keys<Schedule::Requirement>& requirement_keys() {
 const Keys<SendDraft>& send_keys() {
   using D = SendDraft;
   static const Keys<D> keys{
-      node_key<D>("for", forms::entries(number_form(), "{name: count, ...}"),
-                  "the message is sent for each value of each name, from 0 up to below its count; a count may "
-                  "use the names before it",
-                  &D::each),
+      node_key<D>(
+          "for", forms::entries(number_form(), "{name: count, ...}"),
+          "the message is sent for each value of each name, from 0 up to below its count; a count may "
+          "use the names before it",
+          &D::each),
       node_key<D>("when", number_form(), "it is not sent where this is 0", &D::when),
       std::move(node_key<D>("from", number_form(), "rank that sends", &D::from)).required(),
-      std::move(node_key<D>("to", number_form(), "rank that receives; the same rank: it moves the chunk for "
-                                                 "itself, in no time",
+      std::move(node_key<D>("to", number_form(),
+                            "rank that receives; the same rank: it moves the chunk for "
+                            "itself, in no time",
                             &D::to))
           .required(),
-      std::move(node_key<D>("chunk", number_form(), "the first chunk sent (or slot of scratch, counted on "
-                                                    "behind the chunks)",
+      std::move(node_key<D>("chunk", number_form(),
+                            "the first chunk sent (or slot of scratch, counted on "
+                            "behind the chunks)",
                             &D::chunk))
           .required(),
       node_key<D>("count", number_form(), "consecutive chunks; 1 unless given", &D::count),
@@ -100,12 +103,12 @@ const Keys<ScheduleDraft>& schedule_keys() {
       std::move(optional_text_key<D>("schedule", "", "a text", "what it is, in a line", &D::summary))
           .required(),
       mapping_key<D>("ranks", "any number", "how many ranks it is for", requirement_keys(),
-                     [](D& draft) -> Schedule::Requirement& { return draft.requirement; }),
+                     [](D& draft) -> SumSchedule::Requirement& { return draft.requirement; }),
       node_key<D>("let", forms::entries(number_form(), "{name: number, ...}"),
                   "names for numbers, beside ranks, hosts and ranks_per_host", &D::let),
       std::move(node_key<D>("chunks",
-                            forms::either({number_form(), forms::list(forms::number(0, 1),
-                                                                      "a list of their shares", 1)}),
+                            forms::either({number_form(),
+                                           forms::list(forms::number(0, 1), "a list of their shares", 1)}),
                             "into how many equal chunks the data is cut, or the share of each", &D::chunks))
           .required(),
       node_key<D>("scratch", number_form(), "slots beside the chunks, which begin empty; 0 unless given",
@@ -154,10 +157,9 @@ std::vector<double> read_shares(const YamlNode& node) {
 
 }  // namespace
 
-Schedule::Term::Term(const YamlNode& node, std::string path, const std::vector<std::string>& names)
+SumSchedule::Term::Term(const YamlNode& node, std::string path, const std::vector<std::string>& names)
     : node_(node), path_(std::move(path)) {
-  const bool is_formula =
-      node.kind == YamlNode::Kind::scalar && !node.quoted && node.scalar.starts_with('$');
+  const bool is_formula = node.kind == YamlNode::Kind::scalar && !node.quoted && node.scalar.starts_with('$');
   if (!is_formula) {
     read_integer(node, path_, 0, YamlMap::max_integer);
     node_.scalar = node.scalar;
@@ -186,8 +188,8 @@ Schedule::Term::Term(const YamlNode& node, std::string path, const std::vector<s
   }
 }
 
-std::int64_t Schedule::Term::value(const std::vector<std::int64_t>& values, std::int64_t least,
-                                   std::int64_t most) const {
+std::int64_t SumSchedule::Term::value(const std::vector<std::int64_t>& values, std::int64_t least,
+                                      std::int64_t most) const {
   constexpr std::size_t most_used = 64;
   std::array<std::int64_t, most_used> used;
   const Formula::Fail fail = [&](const std::string& message) {
@@ -197,8 +199,9 @@ std::int64_t Schedule::Term::value(const std::vector<std::int64_t>& values, std:
   for (std::size_t i = 0; i < uses_.size(); ++i) {
     used[i] = values[uses_[i]];
     if (used[i] == std::numeric_limits<std::int64_t>::min())
-      fail("uses ranks_per_host, and the hosts have different numbers of these ranks; write ranks: "
-           "{equal_hosts: true}");
+      fail(
+          "uses ranks_per_host, and the hosts have different numbers of these ranks; write ranks: "
+          "{equal_hosts: true}");
   }
   const std::int64_t result = formula_->value({used.data(), uses_.size()}, fail);
   if (result < least || result > most)
@@ -206,8 +209,8 @@ std::int64_t Schedule::Term::value(const std::vector<std::int64_t>& values, std:
   return result;
 }
 
-Schedule::Send Schedule::read_send(const YamlNode& node, const std::string& path,
-                                   std::optional<bool> adds) const {
+SumSchedule::Send SumSchedule::read_send(const YamlNode& node, const std::string& path,
+                                         std::optional<bool> adds) const {
   SendDraft draft;
   read_part(send_keys(), YamlMap(node, path), draft);
   Send send;
@@ -241,8 +244,8 @@ Schedule::Send Schedule::read_send(const YamlNode& node, const std::string& path
   return send;
 }
 
-void Schedule::read_rounds(const YamlNode& node, const std::string& path, std::optional<bool> adds,
-                           bool is_gather) {
+void SumSchedule::read_rounds(const YamlNode& node, const std::string& path, std::optional<bool> adds,
+                              bool is_gather) {
   if (node.kind != YamlNode::Kind::sequence)
     throw InputError(node.pos, fmt::format("{}: expected a list of rounds such as [{{send: {{from: 0, to: 1, "
                                            "chunk: 0}}}}], found {}",
@@ -265,7 +268,7 @@ void Schedule::read_rounds(const YamlNode& node, const std::string& path, std::o
   }
 }
 
-Schedule::Schedule(const YamlNode& node, std::string name) : name_(std::move(name)), pos_(node.pos) {
+SumSchedule::SumSchedule(const YamlNode& node, std::string name) : name_(std::move(name)), pos_(node.pos) {
   ScheduleDraft draft;
   read_part(schedule_keys(), YamlMap(node, ""), draft);
   summary_ = draft.summary;
@@ -287,8 +290,7 @@ Schedule::Schedule(const YamlNode& node, std::string name) : name_(std::move(nam
   names_.emplace_back("chunks");
   if (is_given(draft.scratch)) scratch_ = Term(draft.scratch, "scratch", names_);
   has_halves_ = is_given(draft.reduce_scatter) || is_given(draft.all_gather);
-  if (has_halves_ == is_given(draft.rounds) ||
-      is_given(draft.reduce_scatter) != is_given(draft.all_gather))
+  if (has_halves_ == is_given(draft.rounds) || is_given(draft.reduce_scatter) != is_given(draft.all_gather))
     throw InputError(pos_, "a schedule has rounds, or both reduce_scatter and all_gather");
   if (has_halves_) {
     read_rounds(draft.reduce_scatter, "reduce_scatter", true, false);
@@ -298,11 +300,11 @@ Schedule::Schedule(const YamlNode& node, std::string name) : name_(std::move(nam
   }
 }
 
-std::shared_ptr<const Schedule> Schedule::load(const std::string& file) {
+std::shared_ptr<const SumSchedule> SumSchedule::load(const std::string& file) {
   const std::string name = std::filesystem::path(file).filename().string();
-  return std::make_shared<Schedule>(name.ends_with(".xml") ? read_msccl(file) : load_yaml(file), name);
+  return std::make_shared<SumSchedule>(name.ends_with(".xml") ? read_msccl(file) : load_yaml(file), name);
 }
 
-std::vector<KeyText> Schedule::key_texts() { return texts_of(schedule_keys()); }
+std::vector<KeyText> SumSchedule::key_texts() { return texts_of(schedule_keys()); }
 
 }  // namespace convoy::collectives

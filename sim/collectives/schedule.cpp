@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
-#include <unordered_map>
+#include <map>
 
 #include "sim/base/input_error.h"
 #include "sim/collectives/follow_chunks.h"
@@ -22,29 +22,26 @@ constexpr std::size_t most_moves = std::size_t{1} << 26;
 /// Makes rounds of steps: what one rank sends another in a step is one message.
 class RoundMaker {
  public:
-  RoundMaker(std::uint32_t ranks, const Schedule::Buffer& buffer) : ranks_(ranks), buffer_(buffer) {}
+  explicit RoundMaker(const SumSchedule::Buffer& buffer) : buffer_(buffer) {}
 
-  void add(const Schedule::Step& step, std::vector<Round>& rounds) {
-    std::unordered_map<std::uint64_t, std::size_t> known;
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
-    std::vector<std::uint32_t> counts;
-    std::vector<double> shares;
+  /// Pairs are in order, so that equal rounds are found whatever the order of their messages.
+  void add(const SumSchedule::Step& step, std::vector<Round>& rounds) {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint64_t, double>> sent;
     for (const ChunkMove& move : step.moves) {
       if (move.from == move.to) continue;
-      const auto [it, fresh] =
-          known.try_emplace(std::uint64_t{move.from} * ranks_ + move.to, pairs.size());
-      if (fresh) {
-        pairs.emplace_back(move.from, move.to);
-        counts.push_back(0);
-        shares.push_back(0);
-      }
-      counts[it->second] += move.count;
-      if (!buffer_.shares.empty()) shares[it->second] += share_of(move);
+      auto& [chunks, share] = sent[{move.from, move.to}];
+      chunks += move.count;
+      if (!buffer_.shares.empty()) share += share_of(move);
     }
-    if (pairs.empty()) return;
-    if (buffer_.shares.empty())
-      for (std::size_t i = 0; i < counts.size(); ++i)
-        shares[i] = static_cast<double>(counts[i]) / static_cast<double>(buffer_.chunks);
+    if (sent.empty()) return;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
+    std::vector<double> shares;
+    for (const auto& [pair, what] : sent) {
+      pairs.push_back(pair);
+      shares.push_back(buffer_.shares.empty()
+                           ? static_cast<double>(what.first) / static_cast<double>(buffer_.chunks)
+                           : what.second);
+    }
     if (std::all_of(shares.begin(), shares.end(), [&](double share) { return share == shares[0]; }))
       shares.resize(1);
     if (!rounds.empty() && rounds.back().pairs == pairs && rounds.back().fractions == shares)
@@ -61,8 +58,7 @@ class RoundMaker {
     return share;
   }
 
-  std::uint32_t ranks_;
-  const Schedule::Buffer& buffer_;
+  const SumSchedule::Buffer& buffer_;
 };
 
 /// Rounds one after the other; where the last of one list is the first of the other they are one.
@@ -77,29 +73,29 @@ void append_rounds(std::vector<Round>& rounds, const std::vector<Round>& more) {
 
 }  // namespace
 
-Schedule::Size schedule_size(const std::vector<EndpointId>& ranks, const Machine& machine) {
+SumSchedule::Size schedule_size(const std::vector<EndpointId>& ranks, const Machine& machine) {
   const std::vector<std::vector<std::uint32_t>> hosts = positions_by_host(ranks, machine);
-  const bool equal = std::all_of(hosts.begin(), hosts.end(), [&](const auto& host) {
-    return host.size() == hosts.front().size();
-  });
+  const bool equal = std::all_of(hosts.begin(), hosts.end(),
+                                 [&](const auto& host) { return host.size() == hosts.front().size(); });
   return {static_cast<std::uint32_t>(ranks.size()), static_cast<std::uint32_t>(hosts.size()),
           equal && !hosts.empty() ? static_cast<std::uint32_t>(hosts.front().size()) : 0};
 }
 
-std::vector<std::int64_t> Schedule::names_of(const Size& size) const {
+std::vector<std::int64_t> SumSchedule::names_of(const Size& size) const {
   std::vector<std::int64_t> values{
       size.ranks, size.hosts,
       size.ranks_per_host > 0 ? size.ranks_per_host : std::numeric_limits<std::int64_t>::min()};
-  for (const Term& term : let_) values.push_back(term.value(values, -YamlMap::max_integer, YamlMap::max_integer));
+  for (const Term& term : let_)
+    values.push_back(term.value(values, -YamlMap::max_integer, YamlMap::max_integer));
   return values;
 }
 
-Schedule::Buffer Schedule::buffer(const Size& size) const {
+SumSchedule::Buffer SumSchedule::buffer(const Size& size) const {
   std::vector<std::int64_t> values = names_of(size);
   Buffer buffer;
   buffer.shares = shares_;
-  buffer.chunks = static_cast<std::uint32_t>(
-      shares_.empty() ? chunks_.value(values, 1, most_slots) : static_cast<std::int64_t>(shares_.size()));
+  buffer.chunks = static_cast<std::uint32_t>(shares_.empty() ? chunks_.value(values, 1, most_slots)
+                                                             : static_cast<std::int64_t>(shares_.size()));
   values.push_back(buffer.chunks);
   if (scratch_) buffer.scratch = static_cast<std::uint32_t>(scratch_->value(values, 0, most_slots));
   if (buffer.scratch > 0 && !shares_.empty())
@@ -107,7 +103,7 @@ Schedule::Buffer Schedule::buffer(const Size& size) const {
   return buffer;
 }
 
-void Schedule::for_each_step(const Size& size, const std::function<void(const Step&)>& visit) const {
+void SumSchedule::for_each_step(const Size& size, const std::function<void(const Step&)>& visit) const {
   const Buffer buffer = this->buffer(size);
   const std::int64_t slots = std::int64_t{buffer.chunks} + buffer.scratch;
   std::vector<std::int64_t> base = names_of(size);
@@ -152,10 +148,10 @@ void Schedule::for_each_step(const Size& size, const std::function<void(const St
   }
 }
 
-Schedule::Rounds Schedule::make_rounds(const Size& size) const {
+SumSchedule::Rounds SumSchedule::make_rounds(const Size& size) const {
   const Buffer buffer = this->buffer(size);
   ChunkBuffers held(size, buffer, pos_);
-  RoundMaker maker(size.ranks, buffer);
+  RoundMaker maker(buffer);
   Rounds rounds;
   bool gathers = false;
   const auto end_scatter = [&] {
@@ -172,13 +168,22 @@ Schedule::Rounds Schedule::make_rounds(const Size& size) const {
   return rounds;
 }
 
-const Schedule::Rounds& Schedule::rounds(const Size& size) const {
+const SumSchedule::Rounds& SumSchedule::rounds(const Size& size) const {
   const auto it = made_.find(size);
   return it != made_.end() ? it->second : made_.emplace(size, make_rounds(size)).first->second;
 }
 
-std::string Schedule::why_not(const std::vector<EndpointId>& ranks, const Machine& machine) const {
-  const Size size = schedule_size(ranks, machine);
+void SumSchedule::check(const Size& size) const {
+  if (const std::string reason = why_not(size); !reason.empty())
+    throw InputError(pos_, fmt::format("{} {}", name_, reason));
+  if (size.ranks > 1) rounds(size);
+}
+
+std::string SumSchedule::why_not(const std::vector<EndpointId>& ranks, const Machine& machine) const {
+  return why_not(schedule_size(ranks, machine));
+}
+
+std::string SumSchedule::why_not(const Size& size) const {
   const Requirement& need = requirement_;
   if (size.ranks < 2) return {};
   std::string what;
@@ -193,14 +198,14 @@ std::string Schedule::why_not(const std::vector<EndpointId>& ranks, const Machin
   return {};
 }
 
-std::string Schedule::why_no_scatter(const std::vector<EndpointId>& ranks, const Machine& machine) const {
+std::string SumSchedule::why_no_scatter(const std::vector<EndpointId>& ranks, const Machine& machine) const {
   if (!has_halves_) return "has rounds, and no reduce_scatter and all_gather";
   if (std::string reason = why_not(ranks, machine); !reason.empty()) return reason;
   if (ranks.size() < 2 || rounds(schedule_size(ranks, machine)).scatters_equally) return {};
   return fmt::format("leaves {} devices unequal shares after its reduce_scatter", ranks.size());
 }
 
-Pattern Schedule::pattern(const std::vector<EndpointId>& ranks, const Machine& machine, Part part) const {
+Pattern SumSchedule::pattern(const std::vector<EndpointId>& ranks, const Machine& machine, Part part) const {
   Pattern pattern{{ranks}, {}};
   if (ranks.size() < 2) return pattern;
   const Rounds& made = rounds(schedule_size(ranks, machine));

@@ -35,7 +35,7 @@ struct ChunkMove {
 ///
 /// For every number of ranks that it is used with, its chunks are followed through the rounds (follow_chunks.h):
 /// what is made of it is an all-reduce, or an error.
-class Schedule {
+class SumSchedule {
  public:
   /// A number that the file gives, or a formula over the names that are known at its place.
   class Term {
@@ -45,8 +45,7 @@ class Schedule {
     /// @throws InputError at the node
     Term(const YamlNode& node, std::string path, const std::vector<std::string>& names);
     /// @throws InputError at the node: not a whole number in [least, most] (most: std::nullopt: 2^53)
-    std::int64_t value(const std::vector<std::int64_t>& values, std::int64_t least,
-                       std::int64_t most) const;
+    std::int64_t value(const std::vector<std::int64_t>& values, std::int64_t least, std::int64_t most) const;
     const SourcePos& pos() const { return node_.pos; }
 
    private:
@@ -90,9 +89,9 @@ class Schedule {
   };
 
   /// Reads YAML, or MSCCL's XML where the name ends in ".xml". @throws InputError
-  static std::shared_ptr<const Schedule> load(const std::string& file);
+  static std::shared_ptr<const SumSchedule> load(const std::string& file);
   /// @param name the file's, without folders
-  Schedule(const YamlNode& node, std::string name);
+  SumSchedule(const YamlNode& node, std::string name);
 
   const std::string& name() const { return name_; }
   const std::string& summary() const { return summary_; }
@@ -110,6 +109,8 @@ class Schedule {
   /// no all-reduce
   Pattern pattern(const std::vector<EndpointId>& ranks, const Machine& machine, Part part) const;
 
+  /// @throws InputError: it is no all-reduce of so many ranks
+  void check(const Size& size) const;
   /// @throws InputError
   Buffer buffer(const Size& size) const;
   /// Calls `visit` for each step in order. @throws InputError
@@ -123,6 +124,7 @@ class Schedule {
     std::vector<Round> scatter, gather;  ///< without halves all are in `scatter`
     bool scatters_equally = false;
   };
+  std::string why_not(const Size& size) const;
   const Rounds& rounds(const Size& size) const;
   Rounds make_rounds(const Size& size) const;
   std::vector<std::int64_t> names_of(const Size& size) const;
@@ -143,6 +145,6 @@ class Schedule {
 };
 
 /// How many ranks there are on how many hosts.
-Schedule::Size schedule_size(const std::vector<EndpointId>& ranks, const Machine& machine);
+SumSchedule::Size schedule_size(const std::vector<EndpointId>& ranks, const Machine& machine);
 
 }  // namespace convoy::collectives

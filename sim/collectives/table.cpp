@@ -72,7 +72,7 @@ Chosen least_estimate(const Call& call, const std::vector<SumAlgorithm>& candida
 Pattern own_half(const SumAlgorithm& algorithm, const Call& call, bool gather) {
   if (algorithm.schedule)
     return algorithm.schedule->pattern(call.ranks, call.machine,
-                                       gather ? Schedule::Part::gather : Schedule::Part::scatter);
+                                       gather ? SumSchedule::Part::gather : SumSchedule::Part::scatter);
   return collective(algorithm.row).half(call, gather);
 }
 
@@ -204,7 +204,7 @@ bool SumAlgorithm::same_half() const { return !schedule && collective(row).same_
 Pattern all_reduce_pattern(const SumAlgorithm& algorithm, const std::vector<EndpointId>& ranks,
                            const Machine& machine, double bytes, RingOrder order) {
   const Call call{ranks, machine, bytes, order};
-  if (algorithm.schedule) return algorithm.schedule->pattern(ranks, machine, Schedule::Part::all);
+  if (algorithm.schedule) return algorithm.schedule->pattern(ranks, machine, SumSchedule::Part::all);
   if (algorithm.is_auto() && !algorithm.candidates.empty())
     return choose_all_reduce(call, algorithm.candidates).pattern;
   return collective(algorithm.row).all_reduce(call);
@@ -252,7 +252,7 @@ Pattern all_gather_pattern(const SumAlgorithm& algorithm, const std::vector<Endp
 
 namespace {
 
-/// "auto: ring.yaml needs ..., a.yaml needs ..." where all candidates are refused; empty where one is not.
+/// "auto has no candidate: a.yaml needs ..., b.yaml needs ..." where all candidates are refused; empty where one is not.
 template <class Refuses>
 std::string why_none(const SumAlgorithm& automatic, Refuses refuses) {
   std::vector<std::string> reasons;

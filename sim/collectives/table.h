@@ -49,14 +49,14 @@ struct CollectiveAlgorithm {
   std::size_t auto_ranks;
 };
 
-class Schedule;
+class SumSchedule;
 
 /// What sums: a row of the table, the schedule of a file, or the quickest of some of them.
 struct SumAlgorithm {
   SumAlgorithm(AllReduceAlgorithm of_table = AllReduceAlgorithm::ring) : row(of_table) {}
 
   AllReduceAlgorithm row;
-  std::shared_ptr<const Schedule> schedule = {};  ///< where given, in place of the row
+  std::shared_ptr<const SumSchedule> schedule = {};  ///< where given, in place of the row
   /// Of `automatic`; none: the rows of the table that say so (auto_ranks).
   std::vector<SumAlgorithm> candidates = {};
 

@@ -150,7 +150,7 @@ GroupSync::GroupSync(const GradientSync& sync, const TrainingGraph& graph, const
       compressor_(sync.compression, graph, parameters_.groups.front().size()) {
   if (!buckets_.empty() && machine.transport.channels > 0) plan.launches = launches_text(launches());
   // Everyone needs everyone's choice of gradients: they are gathered, not summed on the way.
-  const bool gathers = sync.compression.kind == Compression::Kind::top_k;
+  const bool gathers = is_gathered(sync.compression);
   if (buckets_.empty()) return;
   if (sync.zero == 0 && !gathers)
     check_all_reduce(sync, parameters_.groups.front(), machine);
@@ -159,7 +159,7 @@ GroupSync::GroupSync(const GradientSync& sync, const TrainingGraph& graph, const
     throw InputError(
         sync.algorithm_pos,
         fmt::format("{}.algorithm: with {}, {}", sync.path,
-                    gathers ? "compression: top_k" : fmt::format("zero: {}", sync.zero), reason));
+                    gathers ? fmt::format("compression: {}", kind_of(sync.compression)) : fmt::format("zero: {}", sync.zero), reason));
 }
 
 bool GroupSync::is_copied(const Bucket& bucket) const {
