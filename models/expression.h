@@ -13,8 +13,7 @@ namespace convoy::inline models {
 using Scope = std::map<std::string, YamlNode, std::less<>>;
 
 /// `node` with every plain scalar `$name` or `$name.index` replaced by its value and every `$(arithmetic)` by
-/// its result: whole numbers, names, + - * / (which must go without remainder) and parentheses. Places stay
-/// those of `node`.
+/// its result (models/formula.h). Places stay those of `node`.
 /// @throws InputError for unknown names, remainders, division by zero and text that is no expression.
 YamlNode substitute(const YamlNode& node, const Scope& scope);
 

@@ -253,7 +253,8 @@ void CommandLine::add_show() {
   chooses(sub->add_option("WHAT", show.what, "what to show")->required(), show_subjects());
   CLI::Option* name =
       sub->add_option("NAME", show.name,
-                      "one of them in detail; for models also a YAML or ONNX file, for clusters a YAML file");
+                      "one of them in detail; for models also a YAML or ONNX file, for clusters a YAML file, for "
+                      "algorithms a schedule (YAML, or MSCCL's XML)");
   values_[name] = {[](const std::vector<std::string>& before, const std::string&) {
                      return before.empty() ? std::vector<std::string>{} : names_to_show(before.front());
                    },
@@ -275,10 +276,17 @@ void CommandLine::add_show() {
                          "momentum (default), sgd or adam: its update is a part of the time"),
          "OPTIMIZER", fixed({optimizer_names.begin(), optimizer_names.end()}))
       ->needs(device);
+  sub->add_option("--ranks", show.ranks, "of an algorithm's messages, 2 to 1024 (default: 8)")
+      ->check(CLI::Range(2, 1024).description(""))
+      ->type_name("N");
+  sub->add_option("--ranks-per-host", show.ranks_per_host, "of them on each host (default: 1)")
+      ->check(CLI::Range(1, 1024).description(""))
+      ->type_name("N");
   add_examples(sub, {{"convoy show devices", "all devices with their peaks and memories"},
                      {"convoy show models resnet50 --device v100-sxm2-16gb", "what its layers take on one"},
                      {"convoy show servers aws-p3.16xlarge --json", "one thing in detail, as JSON"},
                      {"convoy show clusters lab.yaml --svg > lab.svg", "a drawing of your own"},
+                     {"convoy show algorithms ring --ranks 4", "who sends what to whom, as a schedule"},
                      {"convoy show keys training", "what a part of an experiment may say"},
                      {"convoy show schema experiment > experiment.schema.json", "for your editor"}});
   sub->callback([this] { command = [this] { return show_command(show); }; });

@@ -68,6 +68,7 @@ struct ShowArguments {
   std::string precision = "fp32";
   std::string optimizer = "momentum";
   std::int64_t batch = 32;
+  std::int64_t ranks = 8, ranks_per_host = 1;  ///< of an algorithm's messages
 };
 
 struct CalibrateArguments {

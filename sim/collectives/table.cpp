@@ -14,6 +14,7 @@
 #include "sim/collectives/add_all_reduce.h"
 #include "sim/collectives/collectives.h"
 #include "sim/collectives/nccl_pattern.h"
+#include "sim/collectives/schedule.h"
 
 namespace convoy::inline collectives {
 namespace {
@@ -40,40 +41,69 @@ Pattern ring_half_pattern(const Call& c, bool) { return {{c.ranks}, ring_half(c.
 
 struct Chosen {
   Pattern pattern;
-  std::string_view name;
+  std::string name;
 };
 
-template <class Make>
-Chosen least_estimate(const Call& call, Make make) {
+/// The rows that `auto` considers for so many ranks.
+std::vector<SumAlgorithm> usual_candidates(std::size_t ranks) {
+  std::vector<SumAlgorithm> candidates;
+  for (const CollectiveAlgorithm& row : collective_table())
+    if (ranks <= row.auto_ranks) candidates.emplace_back(row.id);
+  return candidates;
+}
+
+/// Of those that `refuses` says nothing against.
+template <class Refuses, class Make>
+Chosen least_estimate(const Call& call, const std::vector<SumAlgorithm>& candidates, Refuses refuses, Make make) {
   Chosen best{{{call.ranks}, {}}, {}};
   double best_s = std::numeric_limits<double>::infinity();
-  for (const CollectiveAlgorithm& row : collective_table()) {
-    if (call.ranks.size() > row.auto_ranks) continue;
-    std::optional<Pattern> pattern = make(row);
-    if (!pattern) continue;
-    const double time_s = estimate_s(*pattern, call.machine, call.bytes);
+  for (const SumAlgorithm& candidate : candidates) {
+    if (!refuses(candidate).empty()) continue;
+    Pattern pattern = make(candidate);
+    const double time_s = estimate_s(pattern, call.machine, call.bytes);
     if (time_s >= best_s) continue;
-    best = {std::move(*pattern), row.name};
+    best = {std::move(pattern), candidate.name()};
     best_s = time_s;
   }
   return best;
 }
 
-Chosen choose_all_reduce(const Call& call) {
+/// Reduce-scatter, or with `gather` all-gather, of an algorithm that is not `auto`.
+Pattern own_half(const SumAlgorithm& algorithm, const Call& call, bool gather) {
+  if (algorithm.schedule)
+    return algorithm.schedule->pattern(call.ranks, call.machine,
+                                       gather ? SumSchedule::Part::gather : SumSchedule::Part::scatter);
+  return collective(algorithm.row).half(call, gather);
+}
+
+/// Why an algorithm that is not `auto` cannot scatter.
+std::string own_scatter_needs(const SumAlgorithm& algorithm, const Call& call) {
+  if (algorithm.schedule) return algorithm.schedule->why_no_scatter(call.ranks, call.machine);
+  const CollectiveAlgorithm& row = collective(algorithm.row);
+  return row.half ? row.scatter_needs(call) : "has no reduce-scatter or all-gather";
+}
+
+Chosen choose_all_reduce(const Call& call, const std::vector<SumAlgorithm>& candidates) {
   return least_estimate(
-      call, [&](const CollectiveAlgorithm& row) { return std::optional<Pattern>{row.all_reduce(call)}; });
+      call, candidates,
+      [&](const SumAlgorithm& of) { return why_no_all_reduce(of, call.ranks, call.machine); },
+      [&](const SumAlgorithm& of) {
+        return all_reduce_pattern(of, call.ranks, call.machine, call.bytes, call.order);
+      });
 }
 
-Pattern best_all_reduce(const Call& call) { return choose_all_reduce(call).pattern; }
-
-Chosen choose_half(const Call& call, bool gather) {
-  return least_estimate(call, [&](const CollectiveAlgorithm& row) -> std::optional<Pattern> {
-    if (!row.half || !row.scatter_needs(call).empty()) return std::nullopt;
-    return row.half(call, gather);
-  });
+Chosen choose_half(const Call& call, const std::vector<SumAlgorithm>& candidates, bool gather) {
+  return least_estimate(
+      call, candidates, [&](const SumAlgorithm& of) { return own_scatter_needs(of, call); },
+      [&](const SumAlgorithm& of) { return own_half(of, call, gather); });
 }
 
-Pattern best_half(const Call& call, bool gather) { return choose_half(call, gather).pattern; }
+Pattern best_all_reduce(const Call& call) {
+  return choose_all_reduce(call, usual_candidates(call.ranks.size())).pattern;
+}
+Pattern best_half(const Call& call, bool gather) {
+  return choose_half(call, usual_candidates(call.ranks.size()), gather).pattern;
+}
 
 /// Rows of programs that are built with this library.
 struct Additions {
@@ -116,8 +146,10 @@ std::vector<CollectiveAlgorithm> make_table() {
   return table;
 }
 
-Pattern half_pattern(AllReduceAlgorithm algorithm, const Call& call, bool gather) {
-  return collective(algorithm).half(call, gather);
+Pattern half_pattern(const SumAlgorithm& algorithm, const Call& call, bool gather) {
+  if (algorithm.is_auto() && !algorithm.candidates.empty())
+    return choose_half(call, algorithm.candidates, gather).pattern;
+  return own_half(algorithm, call, gather);
 }
 
 }  // namespace
@@ -157,15 +189,31 @@ const std::vector<std::string>& all_reduce_algorithm_names() {
   return names;
 }
 
-Pattern all_reduce_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
-                           const Machine& machine, double bytes, RingOrder order) {
-  return collective(algorithm).all_reduce({ranks, machine, bytes, order});
+std::string SumAlgorithm::name() const {
+  if (schedule) return schedule->name();
+  std::string name(collective(row).name);
+  for (const SumAlgorithm& candidate : candidates)
+    name += (&candidate == &candidates.front() ? " of " : ", ") + candidate.name();
+  return name;
 }
 
-const std::vector<EndpointId>& slowest_group(AllReduceAlgorithm algorithm,
+bool SumAlgorithm::by_bytes() const { return !schedule && collective(row).by_bytes; }
+
+bool SumAlgorithm::same_half() const { return !schedule && collective(row).same_half; }
+
+Pattern all_reduce_pattern(const SumAlgorithm& algorithm, const std::vector<EndpointId>& ranks,
+                           const Machine& machine, double bytes, RingOrder order) {
+  const Call call{ranks, machine, bytes, order};
+  if (algorithm.schedule) return algorithm.schedule->pattern(ranks, machine, SumSchedule::Part::all);
+  if (algorithm.is_auto() && !algorithm.candidates.empty())
+    return choose_all_reduce(call, algorithm.candidates).pattern;
+  return collective(algorithm.row).all_reduce(call);
+}
+
+const std::vector<EndpointId>& slowest_group(const SumAlgorithm& algorithm,
                                              const std::vector<std::vector<EndpointId>>& groups,
                                              const Machine& machine, double bytes, RingOrder order) {
-  if (!collective(algorithm).by_bytes) return groups.front();
+  if (!algorithm.by_bytes()) return groups.front();
   std::set<std::vector<std::uint32_t>> known;
   std::vector<const std::vector<EndpointId>*> kinds;
   for (const std::vector<EndpointId>& group : groups) {
@@ -184,33 +232,62 @@ const std::vector<EndpointId>& slowest_group(AllReduceAlgorithm algorithm,
   return *kinds[static_cast<std::size_t>(std::max_element(times_s.begin(), times_s.end()) - times_s.begin())];
 }
 
-std::string_view chosen_algorithm(const std::vector<EndpointId>& ranks, const Machine& machine, double bytes,
-                                  RingOrder order, bool half) {
+std::string chosen_algorithm(const SumAlgorithm& automatic, const std::vector<EndpointId>& ranks,
+                             const Machine& machine, double bytes, RingOrder order, bool half) {
   const CollectiveCall call{ranks, machine, bytes, order};
-  return half ? choose_half(call, false).name : choose_all_reduce(call).name;
+  const std::vector<SumAlgorithm> candidates =
+      automatic.candidates.empty() ? usual_candidates(ranks.size()) : automatic.candidates;
+  return half ? choose_half(call, candidates, false).name : choose_all_reduce(call, candidates).name;
 }
 
-Pattern reduce_scatter_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
+Pattern reduce_scatter_pattern(const SumAlgorithm& algorithm, const std::vector<EndpointId>& ranks,
                                const Machine& machine, double bytes, RingOrder order) {
   return half_pattern(algorithm, {ranks, machine, bytes, order}, false);
 }
 
-Pattern all_gather_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
+Pattern all_gather_pattern(const SumAlgorithm& algorithm, const std::vector<EndpointId>& ranks,
                            const Machine& machine, double bytes, RingOrder order) {
   return half_pattern(algorithm, {ranks, machine, bytes, order}, true);
 }
 
-std::string why_no_scatter(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
+namespace {
+
+/// "auto has no candidate: a.yaml needs ..., b.yaml needs ..." where all candidates are refused; empty where one is not.
+template <class Refuses>
+std::string why_none(const SumAlgorithm& automatic, Refuses refuses) {
+  std::vector<std::string> reasons;
+  for (const SumAlgorithm& candidate : automatic.candidates) {
+    const std::string reason = refuses(candidate);
+    if (reason.empty()) return {};
+    reasons.push_back(fmt::format("{} {}", candidate.name(), reason));
+  }
+  return reasons.empty() ? "" : fmt::format("auto has no candidate: {}", fmt::join(reasons, ", "));
+}
+
+}  // namespace
+
+std::string why_no_scatter(const SumAlgorithm& algorithm, const std::vector<EndpointId>& ranks,
                            const Machine& machine) {
   const CollectiveCall call{ranks, machine, 0};
-  const CollectiveAlgorithm& asked = collective(algorithm);
-  const std::string needs = asked.half ? asked.scatter_needs(call) : "has no reduce-scatter or all-gather";
+  if (algorithm.is_auto())
+    return why_none(algorithm, [&](const SumAlgorithm& of) { return own_scatter_needs(of, call); });
+  const std::string needs = own_scatter_needs(algorithm, call);
   if (needs.empty()) return {};
   std::vector<std::string_view> others;
   for (const CollectiveAlgorithm& row : collective_table())
     if (row.half && row.scatter_needs(call).empty() && row.id != AllReduceAlgorithm::automatic)
       others.push_back(row.name);
-  return fmt::format("{} {}; use {} or auto", asked.name, needs, fmt::join(others, ", "));
+  return fmt::format("{} {}; use {} or auto", algorithm.name(), needs, fmt::join(others, ", "));
+}
+
+std::string why_no_all_reduce(const SumAlgorithm& algorithm, const std::vector<EndpointId>& ranks,
+                              const Machine& machine) {
+  const auto refuses = [&](const SumAlgorithm& of) {
+    return of.schedule ? of.schedule->why_not(ranks, machine) : std::string{};
+  };
+  if (algorithm.is_auto()) return why_none(algorithm, refuses);
+  const std::string reason = refuses(algorithm);
+  return reason.empty() ? reason : fmt::format("{} {}", algorithm.name(), reason);
 }
 
 }  // namespace convoy::collectives

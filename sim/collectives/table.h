@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,24 @@ struct CollectiveAlgorithm {
   std::size_t auto_ranks;
 };
 
+class SumSchedule;
+
+/// What sums: a row of the table, the schedule of a file, or the quickest of some of them.
+struct SumAlgorithm {
+  SumAlgorithm(AllReduceAlgorithm of_table = AllReduceAlgorithm::ring) : row(of_table) {}
+
+  AllReduceAlgorithm row;
+  std::shared_ptr<const SumSchedule> schedule = {};  ///< where given, in place of the row
+  /// Of `automatic`; none: the rows of the table that say so (auto_ranks).
+  std::vector<SumAlgorithm> candidates = {};
+
+  bool is_auto() const { return !schedule && row == AllReduceAlgorithm::automatic; }
+  /// "ring", "auto", "auto of ring, tree" or the schedule's file.
+  std::string name() const;
+  bool by_bytes() const;   ///< its rounds depend on the number of bytes
+  bool same_half() const;  ///< all-gather and reduce-scatter are the same rounds
+};
+
 const std::vector<CollectiveAlgorithm>& collective_table();
 const CollectiveAlgorithm& collective(AllReduceAlgorithm algorithm);
 
@@ -59,32 +78,37 @@ inline const std::vector<std::string> fidelity_names{"auto", "chunk", "fluid"};
 
 /// @param bytes the number of bytes for which to choose, if the algorithm depends on it: `auto` takes the row
 /// with the least estimate_s (ties: the first), `nccl` the one that NCCL would take (nccl_pattern.h).
-Pattern all_reduce_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
+/// @pre why_no_all_reduce(algorithm, ranks, machine) is empty
+/// @throws InputError a schedule is no all-reduce
+Pattern all_reduce_pattern(const SumAlgorithm& algorithm, const std::vector<EndpointId>& ranks,
                            const Machine& machine, double bytes, RingOrder order = RingOrder::mesh);
 
 /// Of groups that follow one pattern, the one for which the pattern is to be made where that depends on
 /// bytes: that whose own all-reduce takes the longest. Groups are told apart by how many ranks they have on
 /// each host.
-const std::vector<EndpointId>& slowest_group(AllReduceAlgorithm algorithm,
+const std::vector<EndpointId>& slowest_group(const SumAlgorithm& algorithm,
                                              const std::vector<std::vector<EndpointId>>& groups,
                                              const Machine& machine, double bytes,
                                              RingOrder order = RingOrder::mesh);
 
-/// The name of the row that `auto` takes for this many bytes.
+/// The name of what `auto` takes for this many bytes.
 /// @param half choose for a reduce-scatter or all-gather instead of an all-reduce
-std::string_view chosen_algorithm(const std::vector<EndpointId>& ranks, const Machine& machine, double bytes,
-                                  RingOrder order, bool half);
+std::string chosen_algorithm(const SumAlgorithm& automatic, const std::vector<EndpointId>& ranks,
+                             const Machine& machine, double bytes, RingOrder order, bool half);
 
 /// Halves of an all-reduce as patterns with Communication::bytes = S (collectives.h).
 /// @pre why_no_scatter(algorithm, ranks, machine) is empty
-Pattern reduce_scatter_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
+Pattern reduce_scatter_pattern(const SumAlgorithm& algorithm, const std::vector<EndpointId>& ranks,
                                const Machine& machine, double bytes, RingOrder order = RingOrder::mesh);
-Pattern all_gather_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
+Pattern all_gather_pattern(const SumAlgorithm& algorithm, const std::vector<EndpointId>& ranks,
                            const Machine& machine, double bytes, RingOrder order = RingOrder::mesh);
 
 /// Why an algorithm cannot scatter the result equally over these ranks, and which ones can, for an error;
 /// empty if it can.
-std::string why_no_scatter(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
+std::string why_no_scatter(const SumAlgorithm& algorithm, const std::vector<EndpointId>& ranks,
                            const Machine& machine);
+/// Why there is no all-reduce over these ranks; empty if there is. Rows of the table have one for any ranks.
+std::string why_no_all_reduce(const SumAlgorithm& algorithm, const std::vector<EndpointId>& ranks,
+                              const Machine& machine);
 
 }  // namespace convoy::collectives

@@ -12,16 +12,19 @@
 namespace convoy::inline lowering {
 namespace {
 
-constexpr double half_bytes = 2, index_bytes = 4;
+constexpr double half_bytes = 2, index_bytes = 4, scale_bytes = 8;
+const std::vector<std::int64_t> code_bits{1, 2, 4, 8};
 
 /// The smallest whole number that is no less than `value`, up to the rounding of a product.
 double rounded_up(double value) { return std::max(1.0, std::ceil(value * (1 - 1e-12))); }
 
-const std::vector<std::string> kind_names{"none", "fp16", "top_k"};
+const std::vector<std::string> kind_names{"none", "fp16", "top_k", "quantised"};
 
 Keys<Compression> mapping_keys() {
-  return {choice_key<Compression>("kind", kind_names, "top_k: the largest gradients with their indices",
-                                  &Compression::kind)
+  return {choice_key<Compression>(
+              "kind", kind_names,
+              "top_k: the largest gradients with their indices; quantised: all of them in a few bits",
+              &Compression::kind)
               .required(),
           custom_key<Compression>("ratio", "", forms::number(0, 1), "share of the gradients that is sent",
                                   [](YamlMap& map, Compression& compression) {
@@ -29,7 +32,19 @@ Keys<Compression> mapping_keys() {
                                     if (compression.ratio == 0) map.fail("ratio", "must be more than zero");
                                   })
               .told_required()
-              .only("kind: top_k", [](const Compression& c) { return c.kind == Compression::Kind::top_k; })};
+              .only("kind: top_k", [](const Compression& c) { return c.kind == Compression::Kind::top_k; }),
+          custom_key<Compression>(
+              "bits", "", forms::whole(1, 8).said("1 | 2 | 4 | 8"),
+              "bits of a gradient as it is sent; with 1, what rounding leaves out is added "
+              "to the next step's gradients",
+              [](YamlMap& map, Compression& compression) {
+                compression.bits = map.integer("bits", 1, 8);
+                if (std::find(code_bits.begin(), code_bits.end(), compression.bits) == code_bits.end())
+                  map.fail("bits", "expected 1, 2, 4 or 8");
+              })
+              .told_required()
+              .only("kind: quantised",
+                    [](const Compression& c) { return c.kind == Compression::Kind::quantised; })};
 }
 
 void read_compression(YamlMap& map, Compression& compression) {
@@ -40,6 +55,8 @@ void read_compression(YamlMap& map, Compression& compression) {
     compression.kind = read_choice<Compression::Kind>(map, "compression", kind_names);
     if (compression.kind == Compression::Kind::top_k)
       map.fail("compression", "top_k needs its ratio; write {kind: top_k, ratio: 0.01}");
+    if (compression.kind == Compression::Kind::quantised)
+      map.fail("compression", "quantised needs its bits; write {kind: quantised, bits: 8}");
     return;
   }
   read_part(mapping_keys(), map.map("compression"), compression);
@@ -48,12 +65,22 @@ void read_compression(YamlMap& map, Compression& compression) {
 }  // namespace
 
 Key<Compression> compression_key() {
-  return custom_key<Compression>("compression", "",
-                                 forms::either({forms::name(kind_names).said("none | fp16"),
-                                                forms::parts("{kind: top_k, ratio}")}),
-                                 "gradients sent in half precision, or only the largest with their indices",
-                                 &read_compression)
+  return custom_key<Compression>(
+             "compression", "",
+             forms::either({forms::name(kind_names).said("none | fp16"),
+                            forms::parts("{kind: top_k, ratio} | {kind: quantised, bits}")}),
+             "gradients sent in half precision, only the largest with their indices, or in a few "
+             "bits each",
+             &read_compression)
       .with_parts(texts_of(mapping_keys()));
+}
+
+bool is_gathered(const Compression& compression) {
+  return compression.kind == Compression::Kind::top_k || compression.kind == Compression::Kind::quantised;
+}
+
+const std::string& kind_of(const Compression& compression) {
+  return kind_names[static_cast<std::size_t>(compression.kind)];
 }
 
 std::string label_of(const Compression& compression) {
@@ -64,6 +91,8 @@ std::string label_of(const Compression& compression) {
       return ", fp16 gradients";
     case Compression::Kind::top_k:
       return fmt::format(", top {:.4g} % of gradients", 100 * compression.ratio);
+    case Compression::Kind::quantised:
+      return fmt::format(", {}-bit gradients", compression.bits);
   }
   return "";
 }
@@ -91,6 +120,8 @@ double Compressor::sent_bytes(double bytes) const {
       return bytes / element_bytes_ * half_bytes;
     case Compression::Kind::top_k:
       return kept(bytes) * (element_bytes_ + index_bytes);
+    case Compression::Kind::quantised:
+      return std::ceil(bytes / element_bytes_ * static_cast<double>(compression_.bits) / 8) + scale_bytes;
   }
   return bytes;
 }
@@ -102,27 +133,30 @@ double Compressor::sent_element_bytes() const {
     case Compression::Kind::fp16:
       return half_bytes;
     case Compression::Kind::top_k:
+    case Compression::Kind::quantised:
       return 0;
   }
   return element_bytes_;
 }
 
 double Compressor::buffer_bytes(double bytes) const {
-  return sent_bytes(bytes) * (compression_.kind == Compression::Kind::top_k ? senders_ : 1);
+  return sent_bytes(bytes) * (is_gathered(compression_) ? senders_ : 1);
 }
 
-double Compressor::residual_bytes(double bytes) const {
-  return compression_.kind == Compression::Kind::top_k ? bytes : 0;
-}
+double Compressor::residual_bytes(double bytes) const { return has_residual() ? bytes : 0; }
 
 std::size_t Compressor::add_compression(ComputeTasks& tasks, std::size_t index, double bytes) const {
   const double elements = bytes / element_bytes_;
   const bool top_k = compression_.kind == Compression::Kind::top_k;
+  const bool quantised = compression_.kind == Compression::Kind::quantised;
   const std::string name = fmt::format("message {} compressed", index);
-  // top_k: an addition, a magnitude and a comparison each.
-  tasks.add_unnamed(
-      top_k ? elementwise_op(name, 3 * elements, 5 * bytes + kept(bytes) * (2 * element_bytes_ + index_bytes))
-            : elementwise_op(name, elements, bytes + sent_bytes(bytes)));
+  // top_k: an addition, a magnitude and a comparison each; quantised: a maximum, a product and a rounding, and
+  // an addition and a difference for the residual.
+  tasks.add_unnamed(quantised ? elementwise_op(name, (has_residual() ? 5 : 3) * elements,
+                                               (has_residual() ? 6 : 2) * bytes + sent_bytes(bytes))
+                    : top_k   ? elementwise_op(name, 3 * elements,
+                                               5 * bytes + kept(bytes) * (2 * element_bytes_ + index_bytes))
+                              : elementwise_op(name, elements, bytes + sent_bytes(bytes)));
   const std::size_t buffer = tasks.hold({MemoryClass::workspace, buffer_bytes(bytes)});
   tasks.use(buffer);
   return buffer;
@@ -133,7 +167,9 @@ TaskId Compressor::add_decompression(ComputeTasks& tasks, std::size_t buffer, st
   const double elements = bytes / element_bytes_, pairs = senders_ * kept(bytes);
   const std::string name = fmt::format("message {} decompressed", index);
   tasks.wait_for(arrived);
-  tasks.add(compression_.kind == Compression::Kind::top_k
+  tasks.add(compression_.kind == Compression::Kind::quantised
+                ? elementwise_op(name, senders_ * elements, bytes + buffer_bytes(bytes))
+            : compression_.kind == Compression::Kind::top_k
                 ? elementwise_op(name, pairs, bytes + pairs * (3 * element_bytes_ + index_bytes))
                 : elementwise_op(name, elements, bytes + sent_bytes(bytes)));
   tasks.use(buffer);

@@ -13,16 +13,24 @@ namespace convoy::inline lowering {
 
 /// How gradients are made smaller before they are sent.
 struct Compression {
-  enum class Kind : std::uint8_t { none, fp16, top_k };
+  enum class Kind : std::uint8_t { none, fp16, top_k, quantised };
   Kind kind = Kind::none;
-  double ratio = 1;  ///< of top_k: share of a message's gradients that is sent
-  SourcePos pos;     ///< for errors about what the precision does not allow
+  double ratio = 1;       ///< of top_k: share of a message's gradients that is sent
+  std::int64_t bits = 8;  ///< of quantised: of a gradient as it is sent
+  SourcePos pos;          ///< for errors about what the precision does not allow
 };
 
-/// `compression: none | fp16 | {kind: top_k, ratio: 0.01}`; none where the key is absent.
+/// Every device needs what every other one sends, which cannot be summed on the way: it is gathered.
+bool is_gathered(const Compression& compression);
+
+/// `compression: none | fp16 | {kind: top_k, ratio: 0.01} | {kind: quantised, bits: 8}`; none where the key is
+/// absent.
 Key<Compression> compression_key();
 
-/// What a label adds: "", ", fp16 gradients", ", top 1 % of gradients".
+/// "none", "fp16", "top_k", "quantised"
+const std::string& kind_of(const Compression& compression);
+
+/// What a label adds: "", ", fp16 gradients", ", top 1 % of gradients", ", 8-bit gradients".
 std::string label_of(const Compression& compression);
 
 /// What compression costs and saves, message by message (a bucket, or a parameter server's tensors). With n
@@ -38,7 +46,14 @@ std::string label_of(const Compression& compression);
 /// (2 n e), and k pairs are written and taken out of the residual, k (2 e + 4). To decompress the pairs of
 /// all: n e to clear the sum, and N k (3 e + 4) to add them in. N k (e + 4) bytes of buffer.
 ///
-/// Both are single elementwise kernels; buffers are workspace, the residual counts as gradients.
+/// quantised sends b bits a gradient and the two fp32 numbers by which a message is scaled, n b/8 + 8 bytes.
+/// With several bits they are rounded at random to 2^b levels (Alistarh et al., "QSGD", NIPS 2017), without a
+/// residual: one pass finds the scale and one rounds (2 n e). With one bit the rounding error stays in a
+/// residual (Seide et al., "1-Bit Stochastic Gradient Descent", Interspeech 2014): 4 n e more, to add it and to
+/// write it. To decompress, all codes are read and summed: n e + N (n b/8 + 8), the size of the buffer but for
+/// n e. Messages have scales of their own, so that codes cannot be added up on the way.
+///
+/// All are single elementwise kernels; buffers are workspace, the residual counts as gradients.
 class Compressor {
  public:
   /// @param senders whose compressed gradients a device gets, itself included; 1 where it only sends
@@ -66,6 +81,10 @@ class Compressor {
   static void add_release(ComputeTasks& tasks, std::size_t buffer, std::size_t index, TaskId sent);
 
  private:
+  bool has_residual() const {
+    return compression_.kind == Compression::Kind::top_k ||
+           (compression_.kind == Compression::Kind::quantised && compression_.bits == 1);
+  }
   double kept(double bytes) const;          ///< gradients of a message that top_k sends
   double buffer_bytes(double bytes) const;  ///< of a message
 

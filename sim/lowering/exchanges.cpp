@@ -103,6 +103,7 @@ class ExchangePlanner {
           return at_once(star(*owner, false));
         return ring_reduce_scatter(rings(stage), *shards);
       case Kind::all_reduce:
+        check_all_reduce(how_.sync, groups_[stage].front(), machine_);
         return all_reduce_pattern(how_.sync.algorithm,
                                   slowest_group(how_.sync.algorithm, groups_[stage], machine_, exchange.bytes,
                                                 how_.sync.rings),

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "sim/collectives/algorithm_key.h"
 #include "sim/lowering/plan_ops.h"
 
 namespace convoy::inline lowering {
@@ -70,9 +71,7 @@ const Keys<GradientSync>& gradient_sync_keys() {
   using Sync = GradientSync;
   static const Keys<Sync> keys = [] {
     Keys<Sync> table{
-        choice_key<Sync>("algorithm", all_reduce_algorithm_names(), "how gradients are summed",
-                         &Sync::algorithm)
-            .at(&Sync::algorithm_pos),
+        algorithm_key<Sync>("algorithm", "how gradients are summed", &Sync::algorithm).at(&Sync::algorithm_pos),
         choice_key<Sync>("rings", ring_order_names,
                          "rings along NVLink cables, several where there are (NCCL 2), or one in the "
                          "devices' order (NCCL 1)",
@@ -128,8 +127,13 @@ CollectiveLaunches GroupSync::launches() const {
                                                            : CollectiveLaunches::per_process;
 }
 
+void check_all_reduce(const GradientSync& sync, const std::vector<EndpointId>& ranks, const Machine& machine) {
+  if (const std::string reason = why_no_all_reduce(sync.algorithm, ranks, machine); !reason.empty())
+    throw InputError(sync.algorithm_pos, fmt::format("{}.algorithm: {}", sync.path, reason));
+}
+
 std::string label_of(const GradientSync& sync) {
-  return fmt::format("{} all-reduce{}{}{}", collective(sync.algorithm).name,
+  return fmt::format("{} all-reduce{}{}{}", sync.algorithm.name(),
                      sync.zero > 0 ? fmt::format(", ZeRO-{}", sync.zero) : "", label_of(sync.compression),
                      sync.overlap ? "" : ", no overlap");
 }
@@ -146,14 +150,16 @@ GroupSync::GroupSync(const GradientSync& sync, const TrainingGraph& graph, const
       compressor_(sync.compression, graph, parameters_.groups.front().size()) {
   if (!buckets_.empty() && machine.transport.channels > 0) plan.launches = launches_text(launches());
   // Everyone needs everyone's choice of gradients: they are gathered, not summed on the way.
-  const bool gathers = sync.compression.kind == Compression::Kind::top_k;
-  if (buckets_.empty() || (sync.zero == 0 && !gathers)) return;
-  if (const std::string reason = why_no_scatter(sync.algorithm, parameters_.groups.front(), machine);
+  const bool gathers = is_gathered(sync.compression);
+  if (buckets_.empty()) return;
+  if (sync.zero == 0 && !gathers)
+    check_all_reduce(sync, parameters_.groups.front(), machine);
+  else if (const std::string reason = why_no_scatter(sync.algorithm, parameters_.groups.front(), machine);
       !reason.empty())
     throw InputError(
         sync.algorithm_pos,
         fmt::format("{}.algorithm: with {}, {}", sync.path,
-                    gathers ? "compression: top_k" : fmt::format("zero: {}", sync.zero), reason));
+                    gathers ? fmt::format("compression: {}", kind_of(sync.compression)) : fmt::format("zero: {}", sync.zero), reason));
 }
 
 bool GroupSync::is_copied(const Bucket& bucket) const {
@@ -214,9 +220,9 @@ std::uint32_t GroupSync::meaning_of(Kind kind, std::size_t bucket) {
 }
 
 std::uint32_t GroupSync::pattern(Kind kind, double bytes) {
-  const CollectiveAlgorithm& algorithm = collective(sync_.algorithm);
-  const Kind rounds = algorithm.same_half && kind == Kind::all_gather ? Kind::reduce_scatter : kind;
-  const auto [it, fresh] = patterns_.emplace(std::pair{rounds, algorithm.by_bytes ? bytes : 0},
+  const SumAlgorithm& algorithm = sync_.algorithm;
+  const Kind rounds = algorithm.same_half() && kind == Kind::all_gather ? Kind::reduce_scatter : kind;
+  const auto [it, fresh] = patterns_.emplace(std::pair{rounds, algorithm.by_bytes() ? bytes : 0},
                                              static_cast<std::uint32_t>(plan_.patterns.size()));
   if (fresh) {
     const auto make = kind == Kind::all_reduce       ? &all_reduce_pattern

@@ -35,7 +35,7 @@ inline constexpr std::array<std::string_view, 4> collective_launches_names{"by_f
 
 /// How replicas of the same layers keep them the same: who sums which gradients when, and who keeps states.
 struct GradientSync {
-  AllReduceAlgorithm algorithm = AllReduceAlgorithm::ring;
+  SumAlgorithm algorithm;
   RingOrder rings = RingOrder::mesh;
   CollectiveLaunches launches = CollectiveLaunches::by_framework;
   double bucket_bytes = 0;
@@ -53,6 +53,8 @@ const Keys<GradientSync>& gradient_sync_keys();
 GradientSync read_gradient_sync(YamlMap& map);
 /// @throws InputError where what was read does not go together
 void check_gradient_sync(const YamlMap& map, const GradientSync& sync);
+/// @throws InputError (at sync.algorithm_pos) where its algorithm has no all-reduce over these ranks
+void check_all_reduce(const GradientSync& sync, const std::vector<EndpointId>& ranks, const Machine& machine);
 /// Bytes of a bucket unless `bucket` is given: default_bucket_bytes, or where nothing overlaps all gradients.
 double usual_bucket_bytes(bool overlap);
 /// One all-reduce of all gradients, when backward is done.
@@ -78,8 +80,8 @@ Replicated replicated(const TrainingGraph& graph, const Stage& stage, std::vecto
 class GroupSync {
  public:
   /// @param of what a communication's name adds: "", " of stage 2"
-  /// @throws InputError (at sync.algorithm_pos) where the algorithm cannot scatter over a group as ZeRO and
-  /// top_k need it, or (at compression.pos) where gradients are small already
+  /// @throws InputError (at sync.algorithm_pos) where the algorithm has no all-reduce over a group, or cannot
+  /// scatter over it as ZeRO and top_k need it, or (at compression.pos) where gradients are small already
   GroupSync(const GradientSync& sync, const TrainingGraph& graph, const Machine& machine,
             Replicated parameters, std::string of, Plan& plan);
 

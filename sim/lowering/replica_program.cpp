@@ -268,7 +268,7 @@ void ReplicaProgram::complete_buckets(std::size_t left) {
 }
 
 void ReplicaProgram::sum_buckets(std::vector<TaskId>& before_update, const std::string& suffix) {
-  const bool gathers = how().compression.kind == Compression::Kind::top_k;
+  const bool gathers = is_gathered(how().compression);
   const GroupSync::Kind kind = zero() > 0 ? GroupSync::Kind::reduce_scatter
                                : gathers  ? GroupSync::Kind::all_gather
                                           : GroupSync::Kind::all_reduce;

@@ -11,7 +11,7 @@ namespace convoy::inline runs {
 std::vector<std::string> chosen_algorithms(const Strategy& strategy, const Plan& plan,
                                            const Machine& machine) {
   const GradientSync* sums = strategy.sums();
-  if (sums == nullptr || sums->algorithm != AllReduceAlgorithm::automatic) return {};
+  if (sums == nullptr || !sums->algorithm.is_auto()) return {};
   std::map<std::pair<std::uint32_t, double>, std::string> known;  // by pattern and bytes
   std::map<std::string, double> bytes_by;
   for (const Communication& communication : plan.communications) {
@@ -23,7 +23,7 @@ std::vector<std::string> chosen_algorithms(const Strategy& strategy, const Plan&
     if (name.empty()) {
       std::vector<EndpointId> ranks = pattern.groups.front();
       std::sort(ranks.begin(), ranks.end());
-      name = chosen_algorithm(ranks, machine, communication.bytes, sums->rings,
+      name = chosen_algorithm(sums->algorithm, ranks, machine, communication.bytes, sums->rings,
                               communication.purpose == CommPurpose::half);
     }
     bytes_by[name] += communication.bytes;

@@ -199,7 +199,7 @@ double step_on_s(const PreparedRun& run, const WhatIf& change) {
 
 /// Where `algorithm: auto` chose and did not weigh all that it weighs among fewer devices.
 std::string text_of_unweighed_algorithms(const PreparedRun& run) {
-  if (run.algorithms.empty()) return {};
+  if (run.algorithms.empty() || run.algorithms_named) return {};
   std::size_t ranks = 0;
   for (const Pattern& pattern : run.plan.patterns)
     for (const std::vector<EndpointId>& group : pattern.groups) ranks = std::max(ranks, group.size());

@@ -9,6 +9,7 @@
 #include "models/layer_profile.h"
 #include "models/model.h"
 #include "sim/base/input_file.h"
+#include "sim/base/named_file.h"
 #include "sim/base/names.h"
 #include "sim/costs/residuals.h"
 #include "sim/lowering/input_feed.h"
@@ -207,6 +208,19 @@ CostModel Preparer::cost(const Training& training, const TrainingGraph& graph, c
   return cost;
 }
 
+namespace {
+
+/// Opens what `file` keys name (algorithms of candidates), which are read only when a candidate is.
+void open_named_files(const YamlNode& node) {
+  for (const YamlNode& item : node.items) open_named_files(item);
+  for (const auto& [key, value] : node.entries) {
+    if (key == "file" && value.kind == YamlNode::Kind::scalar) open_input(beside(value.pos, value.scalar));
+    open_named_files(value);
+  }
+}
+
+}  // namespace
+
 std::string Preparer::read_parts(const Point& point) {
   const auto inputs_of = [&](const char* part, const std::string& identity, const auto& read) {
     const auto [it, first] = inputs_of_parts_.try_emplace(part + identity);
@@ -218,12 +232,14 @@ std::string Preparer::read_parts(const Point& point) {
       inputs_of("cluster", fingerprint(point.cluster), [&] { return cluster_read(point.cluster).inputs; });
   if (const std::optional<ProfileSpec>& spec = point.training.profile)
     inputs += inputs_of("profile", spec->file, [&] { return profile_read(spec->file).inputs; });
-  if (!is_search(point.strategy))
-    inputs += inputs_of("strategy", fingerprint(point.strategy), [&] {
-      const InputRecord record;
+  inputs += inputs_of("strategy", fingerprint(point.strategy), [&] {
+    const InputRecord record;
+    if (is_search(point.strategy))
+      open_named_files(point.strategy);
+    else
       read_strategy(point.strategy);
-      return record.digests();
-    });
+    return record.digests();
+  });
   return inputs;
 }
 
@@ -310,6 +326,7 @@ PreparedRun Preparer::prepare_over(Protocol protocol, const Point& point, const 
   RunPhase last = std::move(phases.back());
   if (last.devices < machine.devices.size()) machine = first_devices(machine, last.devices);
   std::vector<std::string> algorithms = chosen_algorithms(*strategy, last.plan, machine);
+  const bool algorithms_named = strategy->sums() && !strategy->sums()->algorithm.candidates.empty();
   PreparedRun run{{},
                   {},
                   std::move(graph),
@@ -324,6 +341,7 @@ PreparedRun Preparer::prepare_over(Protocol protocol, const Point& point, const 
                   transport.name,
                   point.training.input.label(),
                   std::move(algorithms),
+                  algorithms_named,
                   point.variability};
   if (run.variability) check_variability(*run.variability, run);
   return run;

@@ -45,6 +45,7 @@ struct PreparedRun {
   NetworkModel network_model = NetworkModel::convoy;
   std::string transport = "ideal", input = "synthetic";  ///< their names
   std::vector<std::string> algorithms = {};              ///< those that `algorithm: auto` chose
+  bool algorithms_named = false;                         ///< it chose from those that the experiment names
   std::optional<VariabilitySpec> variability = {};
   /// Where what its several hosts speak is assumed (SpokenProtocol): a sentence that says so, and why.
   std::string assumed_network = {};

@@ -242,6 +242,9 @@ std::unique_ptr<Strategy> read_parameter_server(YamlMap& map) {
     map.fail("compression",
              "top_k with local_aggregation: how many of a node's gradients differ in index is not known; "
              "leave out one of the two");
+  if (exchange.compression.kind == Compression::Kind::quantised)
+    map.fail("compression",
+             "quantised goes with sync: all_reduce; what servers' CPUs need to add up codes is not known");
   if (exchange.compression.kind != Compression::Kind::none && exchange.sums_on_devices())
     map.fail("compression",
              "goes with sums in the host's memory or on the servers; use local_aggregation: false or host");

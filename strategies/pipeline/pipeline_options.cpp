@@ -6,6 +6,8 @@
 #include <cctype>
 #include <limits>
 
+#include "sim/collectives/algorithm_key.h"
+
 namespace convoy::inline strategies {
 namespace {
 
@@ -166,8 +168,8 @@ Keys<PipelineOptions> stage_keys() {
           "replicas that share it, with buckets, overlap, compression and ZeRO; or groups that split its "
           "layers",
           &read_inner),
-      choice_key<Options>("algorithm", all_reduce_algorithm_names(), "all-reduce over replicas",
-                          [](Options& o) -> AllReduceAlgorithm& { return o.sync.algorithm; })
+      algorithm_key<Options>("algorithm", "all-reduce over replicas",
+                             [](Options& o) -> SumAlgorithm& { return o.sync.algorithm; })
           .at([](Options& o) -> SourcePos& { return o.sync.algorithm_pos; })
           .only("no inner", &has_no_inner),
       choice_key<Options>("fidelity", fidelity_names,

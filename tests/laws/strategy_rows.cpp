@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+
+#include "sim/base/data_path.h"
 
 namespace convoy::lab {
 namespace {
@@ -59,6 +62,14 @@ std::optional<double> hundredth_gathered(const Trial& trial) {
   const double element = element_bytes(trial.graph.options.precision), index = 4;
   const auto gradients = static_cast<std::int64_t>(parameter_bytes(trial.graph) / element);
   return n * (n - 1) * (element + index) * static_cast<double>((gradients + 99) / 100);
+}
+
+/// One bucket: all devices' codes of 4 bits and two scales, to all others.
+std::optional<double> codes_gathered(const Trial& trial) {
+  if (!apart(trial.machine)) return std::nullopt;
+  const auto n = static_cast<double>(trial.machine.devices.size());
+  const double gradients = parameter_bytes(trial.graph) / element_bytes(trial.graph.options.precision);
+  return n * (n - 1) * (std::ceil(gradients / 2) + 8);
 }
 
 /// ZeRO: so many times (N - 1) S. What recomputation needs of stage 3 depends on its segments.
@@ -199,6 +210,23 @@ const std::vector<StrategyRow>& strategy_rows() {
              dice.coin() ? "ring" : "auto", dice.coin());
        },
        with_compression, Alone::single, false, hundredth_gathered},
+      {"quantised gradients",
+       [](Dice& dice, const StrategySetting&) {
+         return fmt::format(
+             "{{kind: data_parallel, sync: all_reduce, algorithm: {}, bucket: 1GB, overlap: {}, compression: "
+             "{{kind: quantised, bits: 4}}}}",
+             dice.coin() ? "ring" : "auto", dice.coin());
+       },
+       with_compression, Alone::single, false, codes_gathered},
+      {"schedules of files",
+       [](Dice& dice, const StrategySetting&) {
+         return fmt::format(
+             "{{kind: data_parallel, sync: all_reduce, algorithm: {{file: {}/collectives/{}}}, bucket: {}kB, "
+             "overlap: {}, fidelity: {}}}",
+             data_path("configs"), dice.coin() ? "ring.yaml" : "tree.yaml", dice.one_of<int>({10, 300, 100000}),
+             dice.coin(), dice.one_of<std::string>({"auto", "chunk", "fluid"}));
+       },
+       on_every_device, Alone::single, false, all_reduced},
       {"ZeRO-1",
        [](Dice& dice, const StrategySetting& setting) {
          return sharded_options(dice, setting, 1, dice.one_of<int>({1, 4}));

@@ -2,6 +2,9 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "sim/lowering/compression.h"
 #include "tests/support/approx.h"
 #include "tests/support/lab.h"
@@ -60,6 +63,44 @@ std::string error_of(const std::string& value) {
 }
 
 }  // namespace
+
+TEST_CASE("quantised gradients: b bits each and two scales, gathered from all and decoded from all") {
+  // Bytes a device sends of each layer's message: the codes, rounded up to a byte, and 8 bytes of scales.
+  for (const int bits : {1, 2, 4, 8})
+    for (const int nodes : {2, 4}) {
+      CAPTURE(bits);
+      CAPTURE(nodes);
+      const double n = nodes, sent = std::ceil(parameters * bits / 8.0) + 8, e = layer_bytes;
+      const std::string how = fmt::format(", compression: {{kind: quantised, bits: {}}}", bits);
+      const ReplayResult run = all_reduce(nodes, how);
+      CHECK(run.comm_bytes == approx(network_layers * n * (n - 1) * sent).epsilon(1e-12));
+      // All of it after backward: compress all, gather around the ring in turn, decode each as it comes. The
+      // last message's decoding is all that is left when it is there; those before it fit between.
+      const double compress_s = ((bits == 1 ? 6 : 2) * e + sent) / memory_Bps;
+      const double decompress_s = (e + n * sent) / memory_Bps;
+      const double gather_s = (n - 1) * (20e-6 + sent / 1e9);
+      const double wait_s = all_reduce(1, how).step_time_s + network_layers * compress_s;
+      double there_s = wait_s, decoded_s = wait_s;
+      for (int layer = 0; layer < network_layers; ++layer) {
+        there_s += gather_s;
+        decoded_s = std::max(decoded_s, there_s) + decompress_s;
+      }
+      CHECK(run.step_time_s == approx(decoded_s).epsilon(1e-6));
+      const auto resident = [&](const std::string& more) {
+        const lab::Experiment lab(
+            lab::custom_model(network_layers, parameters), lab::star(nodes, "1GB/s", "20us"),
+            "{kind: data_parallel, sync: all_reduce, overlap: false, bucket: 1kB" + more + "}", 4);
+        return lab.plan().roles[0].resident_bytes[static_cast<std::size_t>(MemoryClass::gradients)];
+      };
+      CHECK(resident(how) - resident("") == approx(bits == 1 ? model_bytes : 0));
+    }
+  CHECK(error_of("quantised") ==
+        "s.yaml:1:15: strategy.compression: quantised needs its bits; write {kind: quantised, bits: 8}");
+  CHECK(error_of("{kind: quantised, bits: 3}") ==
+        "s.yaml:1:39: strategy.compression.bits: expected 1, 2, 4 or 8");
+  CHECK(error_of("{kind: quantised, ratio: 0.1}").find("ratio: goes with kind: top_k only") !=
+        std::string::npos);
+}
 
 TEST_CASE("compressed messages: 2 bytes a gradient, or k of value and index, k rounded up") {
   const TrainingGraph fp32 = graph(Precision::fp32);
@@ -197,7 +238,7 @@ TEST_CASE("compression: labels and errors") {
   CHECK(label_of(of("fp16")) == ", fp16 gradients");
   CHECK(label_of(of("{kind: top_k, ratio: 0.001}")) == ", top 0.1 % of gradients");
   CHECK(error_of("int8") ==
-        "s.yaml:1:15: strategy.compression: unknown value 'int8'; allowed: none, fp16, top_k");
+        "s.yaml:1:15: strategy.compression: unknown value 'int8'; allowed: none, fp16, top_k, quantised");
   CHECK(error_of("top_k") ==
         "s.yaml:1:15: strategy.compression: top_k needs its ratio; write {kind: top_k, ratio: 0.01}");
   CHECK(error_of("{kind: top_k}") == "s.yaml:1:15: strategy.compression: key 'ratio' is missing");
