@@ -17,7 +17,7 @@
 namespace convoy::inline runs {
 namespace {
 
-const std::vector<std::string> sweepable{"model", "training", "cluster", "strategy", "variability"};
+const std::vector<std::string> sweepable{"model", "training", "cluster", "strategy", "variability", "numerics"};
 
 std::string_view first_step(std::string_view path) { return path.substr(0, path.find('.')); }
 
@@ -137,6 +137,14 @@ const Keys<Point>& point_keys() {
                         [](YamlMap& map, Point& point) {
                           if (const YamlNode* varies = map.find("variability"))
                             point.variability = read_variability(*varies);
+                        }),
+      custom_key<Point>("numerics", "none", forms::section("numerics", "a mapping"),
+                        "the network learns from real values, as the plan says (`convoy show keys numerics`)",
+                        [](YamlMap& map, Point& point) {
+                          const YamlNode* node = map.find("numerics");
+                          if (!node) return;
+                          point.numerics = read_numerics(*node);
+                          point.numerics_identity = fingerprint(*node);
                         }),
       custom_key<Point>(
           "spread", "none", forms::entries(forms::quantity(Dimension::fraction, true), "{path: 20%, ...}"),
