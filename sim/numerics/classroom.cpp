@@ -19,8 +19,7 @@ Classroom<Real>::Classroom(const Lesson& lesson, const Plan& plan, const Machine
   for (std::uint32_t r = 0; r < plan.roles.size(); ++r)
     for (const EndpointId e : plan.roles[r].members) {
       role_of_[e] = r;
-      members_[e] =
-          std::make_unique<Member<Real>>(lesson, *plan.meaning, machine.endpoint_name(e), first);
+      members_[e] = std::make_unique<Member<Real>>(lesson, *plan.meaning, machine.endpoint_name(e), first);
       if (e < machine.devices.size()) devices_.push_back(e);
     }
   std::sort(devices_.begin(), devices_.end());
@@ -55,8 +54,7 @@ void Classroom<Real>::share_in_group(std::uint32_t bucket, const Pattern& patter
   for (const std::vector<EndpointId>& group : pattern.groups)
     for (std::size_t rank = 0; rank < group.size(); ++rank) {
       Member<Real>& member = at(group[rank]);
-      member.share(bucket, part_of(member.elements(bucket), rank, group.size()),
-                   forgets && group.size() > 1);
+      member.share(bucket, part_of(member.elements(bucket), rank, group.size()), forgets && group.size() > 1);
     }
   keepers_[bucket] = pattern.groups.front();
 }

@@ -39,7 +39,7 @@ class Classroom {
 
   const Lesson& lesson_;
   const Plan& plan_;
-  std::vector<PatternEnds> ends_;  ///< by pattern
+  std::vector<PatternEnds> ends_;                       ///< by pattern
   std::vector<std::unique_ptr<Member<Real>>> members_;  ///< by endpoint
   std::vector<std::uint32_t> role_of_;                  ///< by endpoint
   std::vector<EndpointId> devices_;

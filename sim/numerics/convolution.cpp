@@ -158,8 +158,7 @@ Tensor<Real> LinearKernels<Real>::data_gradient(const KernelCall<Real>& call, co
                      rows = rows_of(input, in);
   Tensor<Real> result(input.shape, input.images);
   Map<Real>(result.values.data(), rows, in).noalias() =
-      ConstMap<Real>(gradient.values.data(), rows, out) *
-      ConstMap<Real>(call.parameters[0]->data(), out, in);
+      ConstMap<Real>(gradient.values.data(), rows, out) * ConstMap<Real>(call.parameters[0]->data(), out, in);
   return result;
 }
 

@@ -36,8 +36,7 @@ void read_cifar_files(YamlMap& map, DataSpec& spec) {
 }
 
 /// Class prototypes, smooth patterns of a few waves, with noise added: harder the more noise there is.
-LearningData draw_images(const DataSpec& spec, const Shape& input, std::int64_t classes,
-                         std::uint64_t seed) {
+LearningData draw_images(const DataSpec& spec, const Shape& input, std::int64_t classes, std::uint64_t seed) {
   constexpr int waves = 4;
   const std::int64_t size = elements(input), w = input.back();
   std::vector<std::vector<double>> prototypes;
@@ -64,8 +63,7 @@ LearningData draw_images(const DataSpec& spec, const Shape& input, std::int64_t 
       const std::vector<double>& prototype = prototypes[static_cast<std::size_t>(i % classes)];
       const std::uint64_t stream = drawn_stream(DrawnFor::noise, number);
       for (std::size_t e = 0; e < prototype.size(); ++e)
-        part->values.push_back(
-            static_cast<float>(prototype[e] + spec.noise * drawn_normal(seed, stream, e)));
+        part->values.push_back(static_cast<float>(prototype[e] + spec.noise * drawn_normal(seed, stream, e)));
     }
   return data;
 }
@@ -110,10 +108,11 @@ std::vector<float> fitted(const std::vector<float>& values, const Shape& from, c
 const Keys<DataSpec>& data_keys() {
   using Spec = DataSpec;
   static const Keys<Spec> keys{
-      choice_key<Spec>("kind", {"digits", "drawn", "idx", "cifar"},
-                       "digits: 8 x 8 handwritten digits that come with convoy (UCI); drawn: a pattern a class, "
-                       "with noise; idx: files in the format of MNIST; cifar: those of CIFAR-10's binary version",
-                       &Spec::kind),
+      choice_key<Spec>(
+          "kind", {"digits", "drawn", "idx", "cifar"},
+          "digits: 8 x 8 handwritten digits that come with convoy (UCI); drawn: a pattern a class, "
+          "with noise; idx: files in the format of MNIST; cifar: those of CIFAR-10's binary version",
+          &Spec::kind),
       integer_key<Spec>("train", 1, most_images, "images to learn from", &Spec::train)
           .only("kind: drawn", &is_kind<DataKind::drawn>),
       integer_key<Spec>("held_out", 1, most_images, "images to measure the accuracy with", &Spec::held_out)
@@ -132,8 +131,9 @@ const Keys<DataSpec>& data_keys() {
                      "images to learn from, with their classes", &read_cifar_files)
           .told_required()
           .only("kind: cifar", &is_kind<DataKind::cifar>),
-      custom_key<Spec>("held_out_file", "", forms::text("a file"), "images to measure the accuracy with",
-                       [](YamlMap& map, Spec& spec) { spec.held_out_file = named_file(map, "held_out_file"); })
+      custom_key<Spec>(
+          "held_out_file", "", forms::text("a file"), "images to measure the accuracy with",
+          [](YamlMap& map, Spec& spec) { spec.held_out_file = named_file(map, "held_out_file"); })
           .told_required()
           .only("kind: cifar", &is_kind<DataKind::cifar>)};
   return keys;

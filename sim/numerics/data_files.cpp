@@ -32,8 +32,8 @@ std::vector<std::int64_t> idx_sizes(const std::string& file, const std::vector<u
                                     std::size_t axes) {
   const std::size_t begin = 4 + 4 * axes;
   if (bytes.size() < begin || bytes[0] != 0 || bytes[1] != 0 || bytes[2] != 8 || bytes[3] != axes)
-    fail_file(file, fmt::format("is no IDX file of unsigned bytes with {} {}", axes,
-                                axes == 1 ? "axis" : "axes"));
+    fail_file(file,
+              fmt::format("is no IDX file of unsigned bytes with {} {}", axes, axes == 1 ? "axis" : "axes"));
   std::vector<std::int64_t> sizes;
   for (std::size_t i = 4; i < begin; i += 4)
     sizes.push_back((std::int64_t{bytes[i]} << 24) | (bytes[i + 1] << 16) | (bytes[i + 2] << 8) |
@@ -86,8 +86,8 @@ void read_cifar(const std::string& file, LearningData::Part& part) {
   constexpr std::size_t row = 1 + 3 * 32 * 32;
   const std::vector<unsigned char> bytes = bytes_of(file);
   if (bytes.empty() || bytes.size() % row != 0)
-    fail_file(file, fmt::format("has {} bytes; CIFAR-10's binary files have a multiple of {}", bytes.size(),
-                                row));
+    fail_file(file,
+              fmt::format("has {} bytes; CIFAR-10's binary files have a multiple of {}", bytes.size(), row));
   for (std::size_t at = 0; at < bytes.size(); at += row) {
     const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(at);
     part.labels.push_back(*begin);

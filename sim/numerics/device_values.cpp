@@ -60,8 +60,7 @@ const LabelledImages<Real>& DeviceValues<Real>::images(std::int64_t first, std::
   const auto [it, fresh] = images_.try_emplace({first, count});
   if (fresh) {
     std::vector<std::int64_t> numbers;
-    for (std::int64_t i = 0; i < count; ++i)
-      numbers.push_back(lesson_.order.image(position_ + first + i));
+    for (std::int64_t i = 0; i < count; ++i) numbers.push_back(lesson_.order.image(position_ + first + i));
     it->second = images_of<Real>(lesson_.data.train, lesson_.graph.model.input, numbers);
   }
   return it->second;
@@ -97,7 +96,8 @@ KernelCall<Real> DeviceValues<Real>::call(const Reader& reader, std::uint32_t la
   for (const LayerIndex input : call.layer->inputs) inputs.push_back(output(reader, input));
   for (const TensorPtr<Real>& input : inputs) call.inputs.push_back(input.get());
   if (parameters)
-    for (const std::size_t p : lesson_.index.parameters_of(layer)) call.parameters.push_back(&(*parameters)[p]);
+    for (const std::size_t p : lesson_.index.parameters_of(layer))
+      call.parameters.push_back(&(*parameters)[p]);
   call.seed = lesson_.seed, call.step = step_, call.first_image = reader.first, call.index = layer;
   return call;
 }
@@ -114,7 +114,7 @@ void DeviceValues<Real>::run(const OpMeaning& means, std::int64_t first, std::ui
     const TensorPtr<Real> result = output(reader, static_cast<LayerIndex>(layer));
     const std::vector<std::int32_t>& labels = images(first, reader.count).labels;
     if (operation.phase == Phase::forward)
-      loss_ += cross_entropy(*result, labels);
+      loss_ += reader.of.counted.insert(means.operation).second ? cross_entropy(*result, labels) : 0;
     else
       made[layer][{means.operation}] = {
           std::make_shared<const Tensor<Real>>(cross_entropy_gradient(*result, labels, scale_)),
@@ -167,7 +167,8 @@ void DeviceValues<Real>::forward(const Reader& reader, const ParameterValues<Rea
   if (reader.means->is_dropped) made.pass = reader.means->pass;
   reader.of.outputs[layer] = std::move(made);
   const auto* norm = std::get_if<Normalization>(&of.layer->kind);
-  if (norm && norm->over == Normalization::Over::batch && reader.of.normalized.insert(layer).second)
+  if (norm && norm->over == Normalization::Over::batch &&
+      reader.of.counted.insert(reader.means->operation).second)
     update_running(of, running_[layer]);
 }
 
@@ -259,8 +260,7 @@ void DeviceValues<Real>::add_up(const Reader& reader, std::uint32_t layer) {
 
 template <class Real>
 typename DeviceValues<Real>::Carried DeviceValues<Real>::send(const CommMeaning::Result& result,
-                                                              const CommMeaning& means,
-                                                              std::uint64_t now) {
+                                                              const CommMeaning& means, std::uint64_t now) {
   const Reader reader{micro_batches_[means.micro_batch], nullptr, 0,
                       static_cast<std::int64_t>(means.images.count), now};
   const Operation& operation = lesson_.graph.operations[result.operation];

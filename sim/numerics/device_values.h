@@ -76,9 +76,11 @@ class DeviceValues {
   };
   /// Of one micro-batch.
   struct MicroBatch {
-    std::map<std::uint32_t, Output> outputs;                     ///< by layer
+    std::map<std::uint32_t, Output> outputs;                       ///< by layer
     std::map<std::uint32_t, std::map<Parts, Gradient>> gradients;  ///< by layer whose output it belongs to
-    std::set<std::uint32_t> normalized;  ///< layers whose running statistics have moved on
+    /// Losses that are added up, and normalizations whose running statistics have moved on: what a stage
+    /// recomputes does neither again.
+    std::set<OpId> counted;
   };
   /// The operation under way.
   struct Reader {
@@ -105,7 +107,7 @@ class DeviceValues {
   const Lesson& lesson_;
   std::string name_;
   std::vector<bool> has_forward_, has_data_gradient_;  ///< by layer: whether they are operations
-  std::vector<Parts> whole_;  ///< by layer: all that goes into its output's gradient
+  std::vector<Parts> whole_;                           ///< by layer: all that goes into its output's gradient
   std::map<std::int64_t, MicroBatch> micro_batches_;
   std::map<std::pair<std::int64_t, std::int64_t>, LabelledImages<Real>> images_;  ///< by first and count
   std::vector<RunningStatistics<Real>> running_;                                  ///< by layer

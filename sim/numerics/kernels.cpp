@@ -15,7 +15,15 @@ namespace convoy::inline numerics {
 namespace {
 
 /// Who has the kernels of a kind of layer.
-enum class KernelOwner : std::uint8_t { nobody, convolution, linear, normalization, pool, activation, moving };
+enum class KernelOwner : std::uint8_t {
+  nobody,
+  convolution,
+  linear,
+  normalization,
+  pool,
+  activation,
+  moving
+};
 
 struct OwnerOfKind {
   KernelOwner operator()(const Conv2d&) const { return KernelOwner::convolution; }
@@ -134,8 +142,7 @@ Tensor<Real> cross_entropy_gradient(const Tensor<Real>& output, const std::vecto
     const auto [powers, sum] = exponentials(output.image(i), output.size());
     for (std::int64_t c = 0; c < output.size(); ++c) {
       const double target = labels[static_cast<std::size_t>(i)] == c ? 1 : 0;
-      result.image(i)[c] =
-          static_cast<Real>(scale * (powers[static_cast<std::size_t>(c)] / sum - target));
+      result.image(i)[c] = static_cast<Real>(scale * (powers[static_cast<std::size_t>(c)] / sum - target));
     }
   }
   return result;

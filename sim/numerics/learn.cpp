@@ -24,8 +24,8 @@ bool is_measured(const NumericsSpec& spec, std::int64_t step) {
 template <class Real>
 LearntPoint measured(const Lesson& lesson, const Classroom<Real>& classroom, std::int64_t step, double time_s,
                      double loss) {
-  const Judgement judged = judge(lesson.graph, lesson.index, classroom.parameters(), classroom.running(),
-                                 lesson.data.held_out);
+  const Judgement judged =
+      judge(lesson.graph, lesson.index, classroom.parameters(), classroom.running(), lesson.data.held_out);
   return {step, time_s, loss, judged.accuracy};
 }
 
@@ -57,10 +57,10 @@ std::vector<LearntPoint> learn_one_by_one(const NumericsSpec& spec, const Lesson
   for (const Service::Client& client : clients) fewest = std::min(fewest, client.images);
   ServiceLog log;
   // What a quorum drops takes steps as well: at most as many as there are clients for each update.
-  const double steps_of_update = plan.service()->quorum > 0 ? static_cast<double>(clients.size())
-                                                            : std::ceil(plan.images / fewest);
-  log.steps_wanted = static_cast<std::uint64_t>(static_cast<double>(spec.steps) * steps_of_update) +
-                     2 * clients.size();
+  const double steps_of_update =
+      plan.service()->quorum > 0 ? static_cast<double>(clients.size()) : std::ceil(plan.images / fewest);
+  log.steps_wanted =
+      static_cast<std::uint64_t>(static_cast<double>(spec.steps) * steps_of_update) + 2 * clients.size();
   ReplayOptions options;
   options.fold = false;
   options.service_log = &log;

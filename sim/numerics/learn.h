@@ -17,9 +17,9 @@ namespace convoy::inline numerics {
 /// What a network has learnt when so many steps of a global batch are done.
 struct LearntPoint {
   std::int64_t step = 0;
-  double time_s = 0;           ///< since the beginning of training
-  double loss = 0;             ///< mean over the images that were learnt from since the last point
-  double accuracy = 0;         ///< share of the held-out images that are classified right
+  double time_s = 0;    ///< since the beginning of training
+  double loss = 0;      ///< mean over the images that were learnt from since the last point
+  double accuracy = 0;  ///< share of the held-out images that are classified right
 };
 
 /// Why a plan cannot learn here, in words that follow "numerics: "; "" if it can.

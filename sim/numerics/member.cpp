@@ -159,8 +159,8 @@ void Member<Real>::compress(std::uint32_t bucket) {
   std::vector<std::size_t> order(gradients.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto kept = std::min(
-      order.size(), static_cast<std::size_t>(
-                        std::ceil(means.kept_share * static_cast<double>(order.size()) - 1e-9)));
+      order.size(),
+      static_cast<std::size_t>(std::ceil(means.kept_share * static_cast<double>(order.size()) - 1e-9)));
   std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(),
                    [&](std::size_t a, std::size_t b) {
                      const Real x = std::abs(of.residual[a]), y = std::abs(of.residual[b]);

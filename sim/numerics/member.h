@@ -64,7 +64,7 @@ class Member {
  private:
   struct OfBucket {
     BucketRange range;
-    bool is_whole = true;  ///< all parameters are there
+    bool is_whole = true;                     ///< all parameters are there
     std::uint64_t whole_at = 0, came_at = 0;  ///< events
     std::vector<Real> copy, compressed, came, sums;
     std::vector<Real> residual;  ///< what compression has left for later steps

@@ -138,9 +138,8 @@ class MovedFactors {
     if (!multiplies_) return;
     for (std::size_t i = 0; i < call.inputs.size(); ++i) {
       std::vector<std::int64_t>& places = places_.emplace_back(elements(call.layer->output));
-      for_each_moved(call, i, [&](std::int64_t to, std::int64_t from) {
-        places[static_cast<std::size_t>(to)] = from;
-      });
+      for_each_moved(
+          call, i, [&](std::int64_t to, std::int64_t from) { places[static_cast<std::size_t>(to)] = from; });
     }
   }
   Real of(std::size_t input, std::int64_t image, std::int64_t to) const {

@@ -63,8 +63,8 @@ NetworkIndex::NetworkIndex(const TrainingGraph& graph)
 
 template <class Real>
 Judgement judge(const TrainingGraph& graph, const NetworkIndex& index,
-                const ParameterValues<Real>& parameters,
-                const std::vector<RunningStatistics<Real>>& running, const LearningData::Part& part) {
+                const ParameterValues<Real>& parameters, const std::vector<RunningStatistics<Real>>& running,
+                const LearningData::Part& part) {
   constexpr std::int64_t at_a_time = 64;
   Judgement judged;
   std::int64_t right = 0;

@@ -47,7 +47,7 @@ struct Judgement {
 /// By the network's last output. @param running by layer
 template <class Real>
 Judgement judge(const TrainingGraph& graph, const NetworkIndex& index,
-                const ParameterValues<Real>& parameters,
-                const std::vector<RunningStatistics<Real>>& running, const LearningData::Part& part);
+                const ParameterValues<Real>& parameters, const std::vector<RunningStatistics<Real>>& running,
+                const LearningData::Part& part);
 
 }  // namespace convoy::numerics

@@ -163,10 +163,9 @@ void NormalizationKernels<Real>::update_running(const KernelCall<Real>& call,
     running.variance.assign(moments.mean.size(), Real{1});
   }
   for (std::size_t c = 0; c < moments.mean.size(); ++c) {
-    running.mean[c] +=
-        static_cast<Real>(running_momentum * (moments.mean[c] - double{running.mean[c]}));
-    running.variance[c] += static_cast<Real>(
-        running_momentum * (unbiased * moments.variance[c] - double{running.variance[c]}));
+    running.mean[c] += static_cast<Real>(running_momentum * (moments.mean[c] - double{running.mean[c]}));
+    running.variance[c] +=
+        static_cast<Real>(running_momentum * (unbiased * moments.variance[c] - double{running.variance[c]}));
   }
 }
 

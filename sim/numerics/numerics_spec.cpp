@@ -12,7 +12,8 @@ const Keys<NumericsSpec>& all_numerics_keys() {
       mapping_key<Spec>("data", "", "what is learnt from", data_keys(), &Spec::data).required(),
       integer_key<Spec>("steps", 1, 1'000'000, "of a global batch", &Spec::steps),
       optional_integer_key<Spec>("every", "20 times in all", 1, 1'000'000,
-                                 "so many steps loss and accuracy are measured", &Spec::every),
+                                 "loss and accuracy are measured after so many steps, again and again",
+                                 &Spec::every),
       number_key<Spec>("learning_rate", 0, 1000, "of the optimizer (training.optimizer)",
                        &Spec::learning_rate),
       integer_key<Spec>("seed", 0, 1'000'000'000,
@@ -33,8 +34,7 @@ NumericsSpec read_numerics(const YamlNode& node) {
 }
 
 KeySection numerics_keys() {
-  return {"numerics", "the network learns from real values, as the plan says",
-          texts_of(all_numerics_keys())};
+  return {"numerics", "the network learns from real values, as the plan says", texts_of(all_numerics_keys())};
 }
 
 }  // namespace convoy::numerics

@@ -70,19 +70,18 @@ Tensor<Real> PoolKernels<Real>::forward(const KernelCall<Real>& call) {
   for (std::int64_t i = 0; i < input.images; ++i) {
     const Real* from = input.image(i);
     Real* to = output.image(i);
-    for_each_window(*call.layer, input.shape,
-                    [&](std::int64_t place, const PoolWindow& rows, const PoolWindow& columns,
-                        std::int64_t plane) {
-                      if (maximum) {
-                        to[place] = from[place_of_maximum(from, rows, columns, plane, w)];
-                        return;
-                      }
-                      Real sum = 0;
-                      for (std::int64_t y = rows.begin; y < rows.end; ++y)
-                        for (std::int64_t x = columns.begin; x < columns.end; ++x)
-                          sum += from[plane + y * w + x];
-                      to[place] = sum / static_cast<Real>(rows.counted * columns.counted);
-                    });
+    for_each_window(
+        *call.layer, input.shape,
+        [&](std::int64_t place, const PoolWindow& rows, const PoolWindow& columns, std::int64_t plane) {
+          if (maximum) {
+            to[place] = from[place_of_maximum(from, rows, columns, plane, w)];
+            return;
+          }
+          Real sum = 0;
+          for (std::int64_t y = rows.begin; y < rows.end; ++y)
+            for (std::int64_t x = columns.begin; x < columns.end; ++x) sum += from[plane + y * w + x];
+          to[place] = sum / static_cast<Real>(rows.counted * columns.counted);
+        });
   }
   return output;
 }
@@ -96,18 +95,17 @@ Tensor<Real> PoolKernels<Real>::data_gradient(const KernelCall<Real>& call, cons
   for (std::int64_t i = 0; i < input.images; ++i) {
     const Real* from = gradient.image(i);
     Real* to = result.image(i);
-    for_each_window(*call.layer, input.shape,
-                    [&](std::int64_t place, const PoolWindow& rows, const PoolWindow& columns,
-                        std::int64_t plane) {
-                      if (maximum) {
-                        to[place_of_maximum(input.image(i), rows, columns, plane, w)] += from[place];
-                        return;
-                      }
-                      const Real share = from[place] / static_cast<Real>(rows.counted * columns.counted);
-                      for (std::int64_t y = rows.begin; y < rows.end; ++y)
-                        for (std::int64_t x = columns.begin; x < columns.end; ++x)
-                          to[plane + y * w + x] += share;
-                    });
+    for_each_window(
+        *call.layer, input.shape,
+        [&](std::int64_t place, const PoolWindow& rows, const PoolWindow& columns, std::int64_t plane) {
+          if (maximum) {
+            to[place_of_maximum(input.image(i), rows, columns, plane, w)] += from[place];
+            return;
+          }
+          const Real share = from[place] / static_cast<Real>(rows.counted * columns.counted);
+          for (std::int64_t y = rows.begin; y < rows.end; ++y)
+            for (std::int64_t x = columns.begin; x < columns.end; ++x) to[plane + y * w + x] += share;
+        });
   }
   return result;
 }

@@ -36,8 +36,8 @@ class ServiceTwin {
   const Plan& plan_;
   double learning_rate_;
   Classroom<Real> classroom_;
-  std::map<EndpointId, double> images_of_;         ///< of a step, by client
-  std::map<EndpointId, std::int64_t> steps_;       ///< begun, by client
+  std::map<EndpointId, double> images_of_;                                    ///< of a step, by client
+  std::map<EndpointId, std::int64_t> steps_;                                  ///< begun, by client
   std::map<std::pair<EndpointId, std::uint32_t>, std::vector<Real>> pushed_;  ///< by client and exchange
   std::map<std::pair<EndpointId, std::uint32_t>, std::int64_t> added_;        ///< by server and exchange
   double images_ = 0, loss_ = 0, loss_images_ = 0, all_elements_ = 0;

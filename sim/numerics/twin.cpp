@@ -10,8 +10,8 @@ namespace convoy::inline numerics {
 using CommKind = CommMeaning::Kind;
 
 template <class Real>
-Twin<Real>::Twin(const Lesson& lesson, const Plan& plan, const Machine& machine,
-                 const ReplayResult& replayed, double learning_rate)
+Twin<Real>::Twin(const Lesson& lesson, const Plan& plan, const Machine& machine, const ReplayResult& replayed,
+                 double learning_rate)
     : lesson_(lesson),
       plan_(plan),
       learning_rate_(learning_rate),

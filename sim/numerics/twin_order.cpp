@@ -77,6 +77,7 @@ class EventGraph {
           wait(begin_of(e, t), end_of(e, earlier->second));
         last[task.stream] = t;
       }
+      if (task.kind == Task::Kind::compute) continue;
       const std::uint32_t pattern = plan_.communications[task.comm].pattern;
       if (task.kind == Task::Kind::receive)
         for (const EndpointId sender : ends_[pattern].senders[e]) wait_for_start(end_of(e, t), task, sender);

@@ -137,9 +137,9 @@ struct SoftwareResult {
 
 /// What the network has learnt by a time of the training (`numerics:`).
 struct LearningPoint {
-  std::int64_t step = 0;                     ///< steps of a global batch that are done
-  double time_s = 0, loss = 0;               ///< since the beginning; mean over the images since the last point
-  double accuracy = 0;                       ///< share of the held-out images that are classified right
+  std::int64_t step = 0;        ///< steps of a global batch that are done
+  double time_s = 0, loss = 0;  ///< since the beginning; mean over the images since the last point
+  double accuracy = 0;          ///< share of the held-out images that are classified right
   bool operator==(const LearningPoint&) const = default;
 };
 

@@ -17,7 +17,8 @@
 namespace convoy::inline runs {
 namespace {
 
-const std::vector<std::string> sweepable{"model", "training", "cluster", "strategy", "variability", "numerics"};
+const std::vector<std::string> sweepable{"model",    "training",    "cluster",
+                                         "strategy", "variability", "numerics"};
 
 std::string_view first_step(std::string_view path) { return path.substr(0, path.find('.')); }
 

@@ -18,8 +18,7 @@ void check_numerics(const NumericsSpec& spec, const PreparedRun& run) {
 }
 
 std::vector<LearningPoint> learning_of(const NumericsSpec& spec, const PreparedRun& run) {
-  const LearningData data =
-      load_data(spec.data, run.graph->model.input, classes_of(*run.graph), spec.seed);
+  const LearningData data = load_data(spec.data, run.graph->model.input, classes_of(*run.graph), spec.seed);
   std::vector<LearningPoint> points;
   for (const LearntPoint& point : learn(spec, data, run.plan, *run.graph, run.machine, run.cost))
     points.push_back({point.step, point.time_s, point.loss, point.accuracy});

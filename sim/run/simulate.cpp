@@ -312,8 +312,7 @@ PreparedRun Preparer::prepare_over(Protocol protocol, const Point& point, const 
   apply(change, machine);
   const NetworkModel network_model = this->network_model();
   if (network_model == NetworkModel::simgrid) machine.network_model += ", SimGrid's CM02";
-  const StrategyInput input{*graph, machine, cost, point.training.batch,
-                            meaning_ || point.numerics};
+  const StrategyInput input{*graph, machine, cost, point.training.batch, meaning_ || point.numerics};
   std::vector<RunPhase> phases = strategy->phases(input);
   add_input_to_phases(phases, *graph, machine, point.training.input);
   std::shared_ptr<const PhasedRun> phased;

@@ -51,12 +51,12 @@ std::string learning_section(const ReportContext& context) {
   if (runs.empty()) return {};
   std::string out = "<h2>What the network learns</h2>\n";
   for (const bool accuracy : {true, false})
-    out += html_figure(fmt::format("<div class=\"charts\">{}{}</div>\n",
-                                   learning_chart(context, runs, true, accuracy),
-                                   learning_chart(context, runs, false, accuracy)),
-                       accuracy ? "Accuracy on images that are held out, over simulated time and over steps "
-                                  "of a global batch."
-                                : "Mean loss of the images since the point before.");
+    out += html_figure(
+        fmt::format("<div class=\"charts\">{}{}</div>\n", learning_chart(context, runs, true, accuracy),
+                    learning_chart(context, runs, false, accuracy)),
+        accuracy ? "Accuracy on images that are held out, over simulated time and over steps "
+                   "of a global batch."
+                 : "Mean loss of the images since the point before.");
   return out + html_paragraph(all > runs.size() ? fmt::format("The first {} of {} runs.", runs.size(), all)
                                                 : std::string{},
                               "small");
