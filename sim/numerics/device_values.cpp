@@ -107,6 +107,7 @@ void DeviceValues<Real>::run(const OpMeaning& means, std::int64_t first, std::ui
                              const ParameterValues<Real>& parameters, ParameterValues<Real>& gradients) {
   const Operation& operation = lesson_.graph.operations[means.operation];
   const std::uint32_t layer = operation.layer;
+  if (first < 0) miss(fmt::format("{} works on image {}, which there is not", operation.name, first));
   const Reader reader{micro_batches_[means.micro_batch], &means, first,
                       static_cast<std::int64_t>(means.images.count), began};
   std::map<std::uint32_t, std::map<Parts, Gradient>>& made = reader.of.gradients;

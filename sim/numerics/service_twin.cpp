@@ -70,16 +70,17 @@ template <class Real>
 void ServiceTwin<Real>::serve(const ServiceLog::Event& event) {
   const std::uint32_t bucket = bucket_of(event.exchange);
   Member<Real>& server = classroom_.at(event.server);
-  std::int64_t& added = added_[{event.server, event.exchange}];
+  Added& added = added_[{event.server, event.exchange}];
   if (event.kind == ServiceLog::Event::Kind::add) {
     server.add_to_range(bucket, pushed_.at({event.client, event.exchange}), 0);
-    ++added;
-    const BucketRange range = server.range(bucket);
-    images_ += images_of_.at(event.client) * static_cast<double>(range.end - range.begin) / all_elements_;
+    ++added.pushes;
+    added.images += images_of_.at(event.client);
     return;
   }
-  server.serve(bucket, 1 / static_cast<double>(added), learning_rate_, 0);
-  added = 0;
+  server.serve(bucket, 1 / static_cast<double>(added.pushes), learning_rate_, 0);
+  const BucketRange range = server.range(bucket);
+  images_ += added.images * static_cast<double>(range.end - range.begin) / all_elements_;
+  added = {};
 }
 
 template <class Real>

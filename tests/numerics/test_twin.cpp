@@ -105,7 +105,7 @@ std::string learning_model(const std::string& model) {
 
 TEST_CASE("numerics: random replicas and pipelines have one device's parameters after three steps") {
   int equal = 0, own = 0, endless = 0;
-  for (unsigned seed = 1; seed <= 40; ++seed) {
+  for (unsigned seed = 1; seed <= 24; ++seed) {
     Dice dice(seed + 700);
     const CoveredExperiment of(dice);
     const Optimizer optimizer = dice.one_of<Optimizer>({Optimizer::sgd, Optimizer::momentum});
@@ -135,8 +135,8 @@ TEST_CASE("numerics: random replicas and pipelines have one device's parameters 
       ++own;
     }
   }
-  CHECK(equal >= 15);
-  CHECK(own >= 3);
+  CHECK(equal >= 10);
+  CHECK(own >= 2);
   MESSAGE(equal << " plans equal to one device, " << own << " with compression, " << endless << " refused");
 }
 
@@ -165,7 +165,7 @@ TEST_CASE("numerics: shares by speed, Adam, dropout and parameter servers have o
 TEST_CASE("numerics: a plan with a mistake misses a value or learns otherwise than one device") {
   int made = 0, missed = 0, wrong = 0;
   std::string silent;
-  for (unsigned seed = 1; made < 40; ++seed) {
+  for (unsigned seed = 1; made < 24; ++seed) {
     Dice dice(seed + 30'000);
     const CoveredExperiment of(dice);
     if (of.batch == 48 || of.strategy.find("compression") != std::string::npos) continue;
@@ -254,7 +254,9 @@ TEST_CASE("numerics: workers one by one learn as a second program does from the 
     const ReplayResult logged = replay(course.plan, course.it.machine(), course.it.cost(), options);
     CHECK(std::is_sorted(log.events.begin(), log.events.end(),
                          [](const auto& a, const auto& b) { return a.time_s < b.time_s; }));
-    CHECK(logged.step_time_s == replay(course.plan, course.it.machine(), course.it.cost(), {}).step_time_s);
+    CHECK(logged.step_time_s ==
+          doctest::Approx(replay(course.plan, course.it.machine(), course.it.cost(), {}).step_time_s)
+              .epsilon(1e-9));
     log.events.resize(std::min<std::size_t>(log.events.size(), 600));
     ServiceTwin<double> twin(course.lesson, course.plan, course.it.machine(), rate);
     for (const ServiceLog::Event& event : log.events) twin.happen(event);
