@@ -77,9 +77,9 @@ TensorPtr<Real> DeviceValues<Real>::output(const Reader& reader, LayerIndex inde
     if (output.since > reader.began) miss(fmt::format("does not wait for the output of {}", what));
     if (output.pass && reader.means && *output.pass != reader.means->pass)
       miss(fmt::format("needs the output of {}, which is no longer there", what));
-    if (output.value->images != reader.count)
-      miss(fmt::format("needs the output of {} of {} images, and has that of {}", what, reader.count,
-                       output.value->images));
+    if (output.value->images != reader.count || output.first != reader.first)
+      miss(fmt::format("needs the output of {} of {} images from {} on, and has that of {} from {} on", what,
+                       reader.count, reader.first, output.value->images, output.first));
     return output.value;
   }
   if (!is_view(layer)) miss(fmt::format("needs the output of {}, which is not there", what));
@@ -119,7 +119,7 @@ void DeviceValues<Real>::run(const OpMeaning& means, std::int64_t first, std::ui
     else
       made[layer][{means.operation}] = {
           std::make_shared<const Tensor<Real>>(cross_entropy_gradient(*result, labels, scale_)),
-          means.operation};
+          means.operation, first};
     return;
   }
   if (operation.part == OperationPart::gradient_sum) {
@@ -139,7 +139,7 @@ void DeviceValues<Real>::run(const OpMeaning& means, std::int64_t first, std::ui
       for (std::size_t n = 0; n < results.size(); ++n)
         if (to[n] != image_input)
           made[static_cast<std::uint32_t>(to[n])][{means.operation}] = {
-              std::make_shared<const Tensor<Real>>(std::move(results[n])), means.operation};
+              std::make_shared<const Tensor<Real>>(std::move(results[n])), means.operation, first};
       return;
     }
     case Phase::weight_gradient: {
@@ -164,7 +164,7 @@ void DeviceValues<Real>::forward(const Reader& reader, const ParameterValues<Rea
   const std::uint32_t layer = lesson_.graph.operations[reader.means->operation].layer;
   std::vector<TensorPtr<Real>> inputs;
   const KernelCall<Real> of = call(reader, layer, inputs, &parameters);
-  Output made{std::make_shared<const Tensor<Real>>(forward_kernel(of)), std::nullopt};
+  Output made{std::make_shared<const Tensor<Real>>(forward_kernel(of)), reader.first, std::nullopt};
   if (reader.means->is_dropped) made.pass = reader.means->pass;
   reader.of.outputs[layer] = std::move(made);
   const auto* norm = std::get_if<Normalization>(&of.layer->kind);
@@ -182,9 +182,10 @@ TensorPtr<Real> DeviceValues<Real>::gradient(const Reader& reader, std::uint32_t
   if (!found) miss(fmt::format("needs the whole gradient of the output of {}, which is not there", what));
   if (found->since > reader.began)
     miss(fmt::format("does not wait for the gradient of the output of {}", what));
-  if (found->value->images != reader.count)
-    miss(fmt::format("needs the gradient of the output of {} of {} images, and has that of {}", what,
-                     reader.count, found->value->images));
+  if (found->value->images != reader.count || found->first != reader.first)
+    miss(fmt::format(
+        "needs the gradient of the output of {} of {} images from {} on, and has that of {} from {} on", what,
+        reader.count, reader.first, found->value->images, found->first));
   return found->value;
 }
 
@@ -254,15 +255,16 @@ void DeviceValues<Real>::add_up(const Reader& reader, std::uint32_t layer) {
   const TensorPtr<Real> more = find(reader, layer, *second)->value;
   for (std::size_t v = 0; v < sum.values.size(); ++v) sum.values[v] += more->values[v];
   reader.of.gradients[layer][best] = {std::make_shared<const Tensor<Real>>(std::move(sum)),
-                                      reader.means->operation};
+                                      reader.means->operation, reader.first};
 }
 
 // Messages.
 
 template <class Real>
 typename DeviceValues<Real>::Carried DeviceValues<Real>::send(const CommMeaning::Result& result,
-                                                              const CommMeaning& means, std::uint64_t now) {
-  const Reader reader{micro_batches_[means.micro_batch], nullptr, 0,
+                                                              const CommMeaning& means, std::int64_t first,
+                                                              std::uint64_t now) {
+  const Reader reader{micro_batches_[means.micro_batch], nullptr, first,
                       static_cast<std::int64_t>(means.images.count), now};
   const Operation& operation = lesson_.graph.operations[result.operation];
   if (operation.phase == Phase::forward && operation.part == OperationPart::layer)
@@ -274,7 +276,8 @@ typename DeviceValues<Real>::Carried DeviceValues<Real>::send(const CommMeaning:
   for (const Parts& parts : all) {
     if (most && parts.size() <= most->size()) continue;
     std::optional<Gradient> found = find(reader, result.layer, parts);
-    if (found && found->operation == result.operation) best = std::move(found), most = &parts;
+    if (found && found->operation == result.operation && found->first == first)
+      best = std::move(found), most = &parts;
   }
   if (!best)
     miss(fmt::format("sends what {} makes for {}, which is not there", operation.name,
@@ -284,12 +287,12 @@ typename DeviceValues<Real>::Carried DeviceValues<Real>::send(const CommMeaning:
 
 template <class Real>
 void DeviceValues<Real>::receive(const CommMeaning::Result& result, const CommMeaning& means, Carried carried,
-                                 std::uint64_t now) {
+                                 std::int64_t first, std::uint64_t now) {
   MicroBatch& of = micro_batches_[means.micro_batch];
   if (carried.parts.empty())
-    of.outputs[result.layer] = {std::move(carried.value), std::nullopt, now};
+    of.outputs[result.layer] = {std::move(carried.value), first, std::nullopt, now};
   else
-    of.gradients[result.layer][carried.parts] = {std::move(carried.value), result.operation, now};
+    of.gradients[result.layer][carried.parts] = {std::move(carried.value), result.operation, first, now};
 }
 
 template class DeviceValues<double>;

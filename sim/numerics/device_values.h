@@ -55,9 +55,11 @@ class DeviceValues {
     TensorPtr<Real> value;
     std::vector<OpId> parts;  ///< of a gradient: the operations whose gradients are in it
   };
-  Carried send(const CommMeaning::Result& result, const CommMeaning& means, std::uint64_t now);
-  void receive(const CommMeaning::Result& result, const CommMeaning& means, Carried carried,
+  /// @param first image of the batch that it belongs to
+  Carried send(const CommMeaning::Result& result, const CommMeaning& means, std::int64_t first,
                std::uint64_t now);
+  void receive(const CommMeaning::Result& result, const CommMeaning& means, Carried carried,
+               std::int64_t first, std::uint64_t now);
 
   const std::vector<RunningStatistics<Real>>& running() const { return running_; }
   double loss() const { return loss_; }  ///< sum over the images since the step began
@@ -66,12 +68,14 @@ class DeviceValues {
   using Parts = std::vector<OpId>;  ///< ascending
   struct Output {
     TensorPtr<Real> value;
+    std::int64_t first = 0;             ///< image
     std::optional<std::uint32_t> pass;  ///< the only one in which it can be read
     std::uint64_t since = 0;            ///< of what came by a message: the event
   };
   struct Gradient {
     TensorPtr<Real> value;
     OpId operation;
+    std::int64_t first = 0;
     std::uint64_t since = 0;
   };
   /// Of one micro-batch.

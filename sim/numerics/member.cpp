@@ -39,7 +39,7 @@ Member<Real>::Member(const Lesson& lesson, const Meaning& meaning, std::string n
 template <class Real>
 void Member<Real>::share(std::uint32_t bucket, BucketRange range, bool forgets) {
   OfBucket& of = buckets_[bucket];
-  of.range = range, of.is_whole = !forgets;
+  of.range = range, of.forgets = forgets;
   for (const std::size_t p : meaning_.buckets[bucket].parameters) bucket_of_[p] = bucket;
 }
 
@@ -51,6 +51,8 @@ void Member<Real>::begin_step(std::int64_t step, std::int64_t position, double l
     of.copy.clear(), of.compressed.clear(), of.came.clear(), of.sums.clear();
     of.is_summed = false;
     of.whole_at = of.came_at = 0;
+    of.gathered_at.clear();
+    of.gone = 0;
   }
 }
 
@@ -106,8 +108,10 @@ void Member<Real>::need_parameters(std::uint32_t layer, std::uint64_t began) con
     if (!bucket_of_[p]) continue;
     const OfBucket& of = buckets_.at(*bucket_of_[p]);
     const std::string& name = lesson_.graph.parameters[p].name;
-    if (!of.is_whole) miss(fmt::format("needs {}, which is not there", name));
-    if (of.whole_at > began) miss(fmt::format("does not wait for {}", name));
+    if (of.forgets ? of.gathered_at.size() <= of.gone : !of.is_whole)
+      miss(fmt::format("needs {}, which is not there", name));
+    if ((of.forgets ? of.gathered_at[of.gone] : of.whole_at) > began)
+      miss(fmt::format("does not wait for {}", name));
   }
 }
 
@@ -140,7 +144,7 @@ void Member<Real>::run(const OpMeaning& means, std::int64_t first, std::uint64_t
     case OpMeaning::Act::serve:
       break;
   }
-  if (means.forgets != no_meaning) buckets_[means.forgets].is_whole = false;
+  if (means.forgets != no_meaning) ++buckets_[means.forgets].gone;
 }
 
 /// Rounded to half precision, or the largest alone, of which the others are kept (Compressor).
@@ -297,6 +301,7 @@ void Member<Real>::complete_parameters(std::uint32_t bucket, std::uint64_t now) 
   OfBucket& of = buckets_.at(bucket);
   of.is_whole = true;
   of.whole_at = now;
+  if (of.forgets) of.gathered_at.push_back(now);
 }
 
 template class Member<double>;

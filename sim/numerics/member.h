@@ -64,7 +64,11 @@ class Member {
  private:
   struct OfBucket {
     BucketRange range;
-    bool is_whole = true;                     ///< all parameters are there
+    bool is_whole = true;  ///< all parameters are there
+    /// Its parameters go after each use, and are gathered for each: when, and how often they have gone.
+    bool forgets = false;
+    std::vector<std::uint64_t> gathered_at;
+    std::size_t gone = 0;
     std::uint64_t whole_at = 0, came_at = 0;  ///< events
     std::vector<Real> copy, compressed, came, sums;
     std::vector<Real> residual;  ///< what compression has left for later steps

@@ -48,7 +48,9 @@ void Twin<Real>::begin(const TwinEvent& event, const Task& task) {
     return;
   }
   for (const CommMeaning::Result& result : means.results)
-    carried_[sender].push_back(classroom_.at(event.endpoint).results().send(result, means, now_));
+    carried_[sender].push_back(classroom_.at(event.endpoint)
+                                   .results()
+                                   .send(result, means, first_image(event.endpoint, means.images), now_));
 }
 
 template <class Real>
@@ -77,6 +79,11 @@ void Twin<Real>::end(const TwinEvent& event, const Task& task) {
 }
 
 template <class Real>
+std::int64_t Twin<Real>::first_image(EndpointId endpoint, const ImageRange& images) const {
+  return std::llround(images.first + plan_.meaning->lanes[endpoint] * images.count);
+}
+
+template <class Real>
 void Twin<Real>::compute(const TwinEvent& event, const Task& task) {
   const std::uint64_t began = began_.at({event.endpoint, event.task});
   Member<Real>& member = classroom_.at(event.endpoint);
@@ -85,8 +92,7 @@ void Twin<Real>::compute(const TwinEvent& event, const Task& task) {
   for (const PlanOp& op : task.ops) {
     if (op.meaning == no_meaning) continue;
     const OpMeaning& means = plan_.meaning->operations[op.meaning];
-    const double lane = plan_.meaning->lanes[event.endpoint];
-    member.run(means, std::llround(means.images.first + lane * means.images.count), began, learning_rate_);
+    member.run(means, first_image(event.endpoint, means.images), began, learning_rate_);
   }
 }
 
@@ -99,7 +105,8 @@ void Twin<Real>::receive(EndpointId endpoint, CommId comm, const CommMeaning& me
       if (sent == carried_.end())
         throw MissingValue(fmt::format("'{}' comes from nobody", plan_.communications[comm].name));
       for (std::size_t i = 0; i < means.results.size(); ++i)
-        member.results().receive(means.results[i], means, sent->second[i], now_);
+        member.results().receive(means.results[i], means, sent->second[i],
+                                 first_image(endpoint, means.images), now_);
       continue;
     }
     const auto sent = contributed_.find({comm, sender});

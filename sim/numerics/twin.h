@@ -34,6 +34,7 @@ class Twin {
   void begin(const TwinEvent& event, const Task& task);
   void end(const TwinEvent& event, const Task& task);
   void compute(const TwinEvent& event, const Task& task);
+  std::int64_t first_image(EndpointId endpoint, const ImageRange& images) const;
   std::vector<Real> contribution(EndpointId endpoint, const CommMeaning& means);
   void receive(EndpointId endpoint, CommId comm, const CommMeaning& means);
   void collect(EndpointId endpoint, CommId comm, const CommMeaning& means);

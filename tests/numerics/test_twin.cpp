@@ -101,6 +101,11 @@ std::string learning_model(const std::string& model) {
   return boost::replace_all_copy(model, "input: [3, 8, 8],", "input: [3, 4, 4], loss: cross_entropy,");
 }
 
+/// In front of batch normalization a bias has no gradient that could be lost.
+std::string without_normalization(const std::string& model) {
+  return boost::replace_all_copy(model, "kind: batch_norm", "kind: tanh");
+}
+
 }  // namespace
 
 TEST_CASE("numerics: random replicas and pipelines have one device's parameters after three steps") {
@@ -169,8 +174,8 @@ TEST_CASE("numerics: a plan with a mistake misses a value or learns otherwise th
     Dice dice(seed + 30'000);
     const CoveredExperiment of(dice);
     if (of.batch == 48 || of.strategy.find("compression") != std::string::npos) continue;
-    const Course course(learning_model(of.model), of.cluster, of.strategy, {4, std::nullopt, {"test", 1, 1}},
-                        Optimizer::sgd);
+    const Course course(without_normalization(learning_model(of.model)), of.cluster, of.strategy,
+                        {4, std::nullopt, {"test", 1, 1}}, Optimizer::sgd);
     if (course.it.machine().devices.size() < 2) continue;
     Plan plan = course.plan;
     plan.meaning = std::make_shared<Meaning>(*plan.meaning);
