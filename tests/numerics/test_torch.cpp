@@ -99,8 +99,7 @@ TEST_CASE("numerics: what PyTorch is given" * doctest::skip(std::getenv("CONVOY_
 }
 
 TEST_CASE("numerics: LeNet and a residual network learn the digits to their usual accuracy on one device") {
-  // Published for the digits of UCI: k nearest neighbours 97.8 % on the test part (its description file), on
-  // which small convolutional networks come to 98 % and more.
+  // Small convolutional networks tell 97 of 100 of these digits apart and more.
   const LearningData data = torch_digits();
   CHECK(data.train.count() == 1438);
   CHECK(data.held_out.count() == 359);
@@ -109,7 +108,7 @@ TEST_CASE("numerics: LeNet and a residual network learn the digits to their usua
     const TrainingGraph graph = torch_graph(of);
     Learner<float> learner(graph, data, 1, of.rate);
     CHECK(learner.judged().accuracy < 0.3);
-    for (int step = 0; step < 200; ++step) learner.step(32, {{0, 32}});
+    for (int step = 0; step < 300; ++step) learner.step(32, {{0, 32}});
     CHECK(learner.judged().accuracy > 0.97);
   }
 }
