@@ -13,6 +13,7 @@
 #include "sim/base/yaml_map.h"
 #include "sim/costs/residuals.h"
 #include "sim/results/json_writer.h"
+#include "sim/run/search/search_spec.h"
 
 namespace convoy::inline runs {
 namespace {
@@ -144,6 +145,10 @@ const Keys<Point>& point_keys() {
                         [](YamlMap& map, Point& point) {
                           const YamlNode* node = map.find("numerics");
                           if (!node) return;
+                          if (is_search(point.strategy))
+                            map.fail("numerics",
+                                     "`kind: auto` tries many plans; write the strategy with which the "
+                                     "network is to learn");
                           point.numerics = read_numerics(*node);
                           point.numerics_identity = fingerprint(*node);
                         }),
