@@ -27,8 +27,16 @@ Files: *
 Copyright: @holder@
 License: Expat
 
+Files: models/data/digits.csv.gz
+Copyright: 1998 E. Alpaydin and C. Kaynak
+License: CC-BY-4.0
+
 License: Expat
  @license@
+
+License: CC-BY-4.0
+ Creative Commons Attribution 4.0 International,
+ https://creativecommons.org/licenses/by/4.0/legalcode
 ]=])
 file(CONFIGURE OUTPUT packaging/overrides @ONLY CONTENT [=[
 # Stands in for ns-3's libraries with functions that do nothing, and calls none itself.

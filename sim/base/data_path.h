@@ -20,7 +20,7 @@ std::string data_path(const std::string& folder);
 std::string program_beside(const std::string& name);
 
 /// Folders of the data that simulations depend on: they are a part of the program (store/point_key.h).
-inline constexpr std::array digested_data_folders{"models/zoo", "topologies/catalog"};
+inline constexpr std::array digested_data_folders{"models/zoo", "models/data", "topologies/catalog"};
 
 /// Names (without ".yaml") of the YAML files directly in data_path(folder), sorted. A folder is read once:
 /// the program's data do not change while it runs.

@@ -25,11 +25,10 @@ namespace {
 
 const std::vector<KeySection>& key_sections() {
   static const std::vector<KeySection> sections = [] {
-    std::vector<KeySection> table{experiment_keys(),       training_keys(),     input_keys(),
-                                  variability_keys(),      model_keys(),        layer_keys(),
-                                  cluster_keys(),          server_keys(),       device_keys(),
-                                  fabric_keys(),           interconnect_keys(), job_keys(),
-                                  operation_network_keys()};
+    std::vector<KeySection> table{
+        experiment_keys(), training_keys(),     input_keys(),   variability_keys(),      numerics_keys(),
+        model_keys(),      layer_keys(),        cluster_keys(), server_keys(),           device_keys(),
+        fabric_keys(),     interconnect_keys(), job_keys(),     operation_network_keys()};
     for (KeySection& section : plan_keys()) table.push_back(std::move(section));
     table.push_back(goal_keys());
     return table;

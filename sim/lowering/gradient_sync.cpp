@@ -196,7 +196,7 @@ std::uint32_t GroupSync::meaning_of(std::size_t bucket) {
   if (meanings_.empty())
     for (const Bucket& of : buckets_) {
       meanings_.push_back(static_cast<std::uint32_t>(all.size()));
-      all.push_back({of.parameters, zero(), compressor_.sent_element_bytes()});
+      all.push_back({of.parameters, zero(), compressor_.sent_element_bytes(), compressor_.kept_share()});
     }
   return meanings_[bucket];
 }

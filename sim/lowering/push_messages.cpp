@@ -33,7 +33,8 @@ std::vector<PushMessage> shard(const TrainingGraph& graph, ServerSharding shardi
   std::vector<PushMessage> messages;
   if (sharding == ServerSharding::even) {
     for (const Bucket& bucket : fill_buckets(graph, bucket_bytes))
-      messages.push_back({bucket.bytes, bucket.ready, first_use(graph, bucket)});
+      messages.push_back({bucket.bytes, bucket.ready, first_use(graph, bucket), PushMessage::every_server,
+                          bucket.parameters});
     return messages;
   }
   const std::vector<std::uint32_t> server_of = place_tensors(graph, servers);
@@ -41,7 +42,7 @@ std::vector<PushMessage> shard(const TrainingGraph& graph, ServerSharding shardi
   for (const Bucket& tensor : bucket_per_tensor(graph)) {
     const std::uint32_t server = server_of[tensor.parameters[0]];
     if (one_by_one) {
-      messages.push_back({tensor.bytes, tensor.ready, first_use(graph, tensor), server});
+      messages.push_back({tensor.bytes, tensor.ready, first_use(graph, tensor), server, tensor.parameters});
       continue;
     }
     const bool fresh = by_server[server].bytes == 0;
@@ -50,6 +51,7 @@ std::vector<PushMessage> shard(const TrainingGraph& graph, ServerSharding shardi
     by_server[server].first_use = fresh ? used : std::min(by_server[server].first_use, used);
     by_server[server].bytes += tensor.bytes;
     by_server[server].ready = std::max(by_server[server].ready, tensor.ready);
+    by_server[server].parameters.push_back(tensor.parameters[0]);
   }
   for (const PushMessage& message : by_server)
     if (message.bytes > 0) messages.push_back(message);

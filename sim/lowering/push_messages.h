@@ -18,6 +18,7 @@ struct PushMessage {
   OpId ready = 0;                       ///< the operation that completes the last gradient in it
   OpId first_use = 0;                   ///< the forward operation that reads one of its parameters first
   std::uint32_t server = every_server;  ///< index of the only target; every_server: an equal part to each
+  std::vector<std::size_t> parameters{};  ///< indices into TrainingGraph::parameters
 };
 
 /// Splits the gradients into messages, in the order in which backward completes them.

@@ -30,9 +30,11 @@ TaskId add_host_sum(Role& role, std::string name, double seconds, std::vector<Ta
 class ServedPasses final : public PassMessages {
  public:
   /// @param pulled by message: the task at whose end its parameters are there; empty: they are there already
+  /// @param meaning gets what compressing messages means, if it is asked for
   ServedPasses(const TrainingGraph& graph, const Stage& stage, const ServerMessages& messages, bool overlap,
-               const std::vector<TaskId>& pulled)
+               const std::vector<TaskId>& pulled, Meaning* meaning)
       : stage_(stage),
+        meaning_(meaning),
         compressor_(messages.compressor()),
         waits_(graph.operations.size()),
         completes_(graph.operations.size()),
@@ -53,8 +55,12 @@ class ServedPasses final : public PassMessages {
   void after(const Pass& pass, std::size_t position, ComputeTasks& tasks) override {
     const OpId op = operation(pass, position);
     if (!pass.completes || op == StageOp::none) return;
-    for (const std::size_t m : completes_[op])
-      if (compressor_.active()) compressed_[m] = compressor_.add_compression(tasks, m, bytes_[m]);
+    for (const std::size_t m : completes_[op]) {
+      if (!compressor_.active()) continue;
+      compressed_[m] = compressor_.add_compression(tasks, m, bytes_[m]);
+      if (meaning_)
+        tasks.mean(*meaning_, {.act = OpMeaning::Act::compress, .bucket = static_cast<std::uint32_t>(m)});
+    }
     for (const std::size_t m : completes_[op]) ready_[m] = tasks.close();
   }
 
@@ -69,6 +75,7 @@ class ServedPasses final : public PassMessages {
   }
 
   const Stage& stage_;
+  Meaning* meaning_;  ///< may be nullptr
   const Compressor& compressor_;
   std::vector<double> bytes_;
   std::vector<std::vector<TaskId>> waits_;           ///< by operation
@@ -91,6 +98,7 @@ class ServerPlanner {
 
   Plan build() {
     plan_.images = passes_.images;
+    if (passes_.meaning && exchange_.local_aggregation == LocalAggregation::none) mean_messages();
     for (const StageSlot& slot : passes_.stages.front().slots) add_workers(slot);
     if (messages_.is_service()) {
       add_service(exchange_, messages_, machine_, cost_, images_, plan_);
@@ -109,6 +117,26 @@ class ServerPlanner {
   /// updates for others is in the overhead of handing it out.)
   bool updates_parts(std::uint32_t devices) const {
     return messages_.is_alone() && (by_ring() || devices == 1);
+  }
+
+  // Meaning.
+
+  /// Of the messages: a bucket each, of the same number.
+  void mean_messages() {
+    begin_meaning(passes_, machine_, plan_);
+    Meaning& meaning = *plan_.meaning;
+    const Compressor& compressor = messages_.compressor();
+    for (std::size_t m = 0; m < messages_.size(); ++m) {
+      const PushMessage& message = messages_.all()[m];
+      meaning.buckets.push_back(
+          {message.parameters, 0, compressor.sent_element_bytes(), compressor.kept_share()});
+      mean_message(messages_.with_servers(m).in, CommMeaning::Kind::push, m);
+      mean_message(messages_.with_servers(m).back, CommMeaning::Kind::pull, m);
+    }
+  }
+  void mean_message(CommId comm, CommMeaning::Kind kind, std::size_t m) {
+    plan_.communications[comm].meaning = static_cast<std::uint32_t>(plan_.meaning->communications.size());
+    plan_.meaning->communications.push_back({.kind = kind, .bucket = static_cast<std::uint32_t>(m)});
   }
 
   // Workers.
@@ -145,8 +173,8 @@ class ServerPlanner {
     std::vector<TaskId> pulled;
     for (std::size_t m = 0; first_pulls && m < messages_.size(); ++m)
       pulled.push_back(add_way_back(role, place, m, {}));
-    ServedPasses served(graph_, network_, messages_, exchange_.overlap, pulled);
-    ReplicaProgram program(graph_, network_, {}, role, 0, slot.passes, &served);
+    ServedPasses served(graph_, network_, messages_, exchange_.overlap, pulled, plan_.meaning.get());
+    ReplicaProgram program(graph_, network_, {}, role, 0, slot.passes, &served, plan_.meaning.get());
     double images = 0;
     for (const Pass& pass : slot.passes) {
       program.next_pass({}, "");
@@ -246,7 +274,7 @@ class ServerPlanner {
     for (auto& [duty, members] : duties) plan_.roles.push_back(host_role(duty, std::move(members)));
   }
 
-  Role host_role(const HostDuty& duty, std::vector<EndpointId> members) const {
+  Role host_role(const HostDuty& duty, std::vector<EndpointId> members) {
     Role role;
     role.name = !duty.server ? "node host" : duty.device_count > 0 ? "node host and server" : "server";
     role.members = std::move(members);
@@ -275,7 +303,7 @@ class ServerPlanner {
 
   /// A host's part in message m up to the updated parameters; returns the update's task, if this host serves
   /// it.
-  std::vector<TaskId> add_sums(Role& role, const HostDuty& duty, std::size_t m) const {
+  std::vector<TaskId> add_sums(Role& role, const HostDuty& duty, std::size_t m) {
     const double bytes = messages_.added_bytes(m);
     const double rate_Bps = machine_.host_types[duty.type].reduce_bandwidth_Bps;
     std::vector<TaskId> before;
@@ -291,8 +319,14 @@ class ServerPlanner {
     const double senders = messages_.sender_count() - (duty.device_count > 0 ? 1 : 0);
     before.push_back(add_message(role, Task::Kind::receive, fmt::format("gradients {}", m),
                                  messages_.with_servers(m).in, {}));
-    return {add_host_sum(role, fmt::format("add up and update {}", m),
-                         senders * bytes / messages_.target_count(m) / rate_Bps, before)};
+    const TaskId update = add_host_sum(role, fmt::format("add up and update {}", m),
+                                       senders * bytes / messages_.target_count(m) / rate_Bps, before);
+    if (plan_.meaning) {
+      role.program[update].meaning = static_cast<std::uint32_t>(plan_.meaning->operations.size());
+      plan_.meaning->operations.push_back(
+          {.act = OpMeaning::Act::serve, .bucket = static_cast<std::uint32_t>(m)});
+    }
+    return {update};
   }
 
   /// The way back of message m: from this host's server, and to this host's devices.
@@ -312,7 +346,7 @@ class ServerPlanner {
   const TrainingGraph& graph_;
   const Machine& machine_;
   const CostModel& cost_;
-  const StagedPasses& passes_;
+  StagedPasses passes_;
   const ServerExchange& exchange_;
   const Stage& network_;
   Plan plan_;

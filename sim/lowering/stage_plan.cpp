@@ -33,7 +33,7 @@ class StagePlanner {
 
   ReportedPlan build() {
     plan_.images = passes_.images;
-    if (passes_.meaning) begin_meaning();
+    if (passes_.meaning) begin_meaning(passes_, machine_, plan_);
     if (passes_.endless) begin_endless();
     for (std::uint32_t s = 0; s < stages_.size(); ++s) {
       report_.stages.push_back({devices_of(s), stages_[s].layers, of(s).weight_versions, {}});
@@ -61,27 +61,6 @@ class StagePlanner {
   }
 
   // Meaning.
-
-  /// The global batch goes to a stage's slots micro-batch by micro-batch, and within a slot to one device
-  /// after the other.
-  void begin_meaning() {
-    plan_.meaning = std::make_shared<Meaning>();
-    plan_.meaning->lanes.assign(machine_.endpoint_count(), 0);
-    for (StagedLayers& stage : passes_.stages) {
-      std::map<std::pair<std::int64_t, std::size_t>, double> first;  // by micro-batch and slot
-      for (std::size_t k = 0; k < stage.slots.size(); ++k) {
-        const StageSlot& slot = stage.slots[k];
-        for (std::uint32_t lane = 0; lane < slot.devices.size(); ++lane)
-          plan_.meaning->lanes[slot.devices[lane]] = lane;
-        for (const Pass& pass : slot.passes)
-          first[{pass.micro_batch, k}] = pass.images * static_cast<double>(slot.devices.size());
-      }
-      double before = 0;
-      for (auto& [of, images] : first) before += std::exchange(images, before);
-      for (std::size_t k = 0; k < stage.slots.size(); ++k)
-        for (Pass& pass : stage.slots[k].passes) pass.first_image = first[{pass.micro_batch, k}];
-    }
-  }
 
   std::uint32_t meaning_of(const StageEdge& edge, const Pass& pass) {
     CommMeaning meaning;
@@ -294,6 +273,25 @@ class StagePlanner {
 };
 
 }  // namespace
+
+void begin_meaning(StagedPasses& passes, const Machine& machine, Plan& plan) {
+  plan.meaning = std::make_shared<Meaning>();
+  plan.meaning->lanes.assign(machine.endpoint_count(), 0);
+  for (StagedLayers& stage : passes.stages) {
+    std::map<std::pair<std::int64_t, std::size_t>, double> first;  // by micro-batch and slot
+    for (std::size_t k = 0; k < stage.slots.size(); ++k) {
+      const StageSlot& slot = stage.slots[k];
+      for (std::uint32_t lane = 0; lane < slot.devices.size(); ++lane)
+        plan.meaning->lanes[slot.devices[lane]] = lane;
+      for (const Pass& pass : slot.passes)
+        first[{pass.micro_batch, k}] = pass.images * static_cast<double>(slot.devices.size());
+    }
+    double before = 0;
+    for (auto& [of, images] : first) before += std::exchange(images, before);
+    for (std::size_t k = 0; k < stage.slots.size(); ++k)
+      for (Pass& pass : stage.slots[k].passes) pass.first_image = first[{pass.micro_batch, k}];
+  }
+}
 
 ReportedPlan plan_stages(const TrainingGraph& graph, const Machine& machine, const CostModel& cost,
                          const Stages& stages, StagedPasses passes, const GradientSync& sync) {

@@ -49,6 +49,11 @@ struct StagedPasses {
   bool meaning = false;  ///< the plan says what its tasks mean
 };
 
+/// Begins what a plan of these passes means: the lanes of their devices, and the first images of the passes.
+/// The global batch goes to a stage's slots micro-batch by micro-batch, and within a slot to one device after
+/// the other.
+void begin_meaning(StagedPasses& passes, const Machine& machine, Plan& plan);
+
 /// The plan of staged passes. Outputs leave when a stage's pass is over, in order, while it goes on;
 /// activations, gradients and sums are on streams of their own. All devices of a stage are replicas: they sum
 /// its gradients and update its parameters as `sync` says (ReplicaProgram) when their last backward passes

@@ -29,6 +29,7 @@ struct OpMeaning {
     empty,       ///< copies them back
     compress,    ///< makes what is sent of the bucket's gradients
     decompress,  ///< makes gradients of what has come
+    serve,       ///< on a server: adds up the bucket's gradients that have come and updates its parameters
   };
   Act act = Act::compute;
   OpId operation = no_meaning;
@@ -48,6 +49,7 @@ struct BucketMeaning {
   /// too, 3 the parameters, too.
   int zero = 0;
   double element_bytes = 0;  ///< as sent; 0: it is not said (the largest gradients alone)
+  double kept_share = 1;     ///< of its gradients, how many are sent: the rest stays for the next step
 };
 
 struct CommMeaning {
@@ -57,6 +59,8 @@ struct CommMeaning {
     scatter,            ///< the same, to each member its share
     gather_parameters,  ///< each member's share, to all
     gather_gradients,   ///< each member's gradients, to all, who add them up
+    push,               ///< gradients, from each sender to the servers of its bucket, who add them up
+    pull,               ///< parameters, from the servers of its bucket to each receiver
   };
   /// The output of a layer or its gradient (as far as the sender has summed it): what `operation` has made.
   struct Result {

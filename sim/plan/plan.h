@@ -63,6 +63,7 @@ struct Task {
   std::vector<PlanOp> ops;  ///< compute on a device
   double seconds = 0;       ///< compute on a host: its length (hosts have no cost model)
   CommId comm = 0;          ///< the other kinds
+  std::uint32_t meaning = no_meaning;  ///< compute on a host: index into Meaning::operations
 };
 
 /// Members and their common program. All members are devices, or all are hosts.

@@ -20,6 +20,9 @@ void check_all(const Plan& plan, const StrategyReport& report, const TrainingGra
                const Machine& machine, double images) {
   if (!plan.meaning) throw NotCovered("the strategy does not say yet what its tasks read and write");
   if (plan.service()) throw NotCovered("workers have no common step");
+  if (std::any_of(plan.meaning->communications.begin(), plan.meaning->communications.end(),
+                  [](const CommMeaning& of) { return of.kind == CommMeaning::Kind::push; }))
+    throw NotCovered("what parameter servers add up and update is not followed");
   if (std::abs(plan.images - images) > 1e-9 * images)
     throw Refuted(fmt::format("a step has {} images, and the global batch has {}", plan.images, images));
   const HappensBefore order(plan);

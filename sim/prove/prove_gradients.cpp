@@ -134,6 +134,9 @@ class GradientProver {
     const CommMeaning& carries = meaning_.communications[comm.meaning];
     BucketUse& of = use.buckets[carries.bucket];
     switch (carries.kind) {
+      case Kind::push:
+      case Kind::pull:
+        throw NotCovered(fmt::format("'{}' is a message of servers in a collective", comm.name));
       case Kind::results:
         throw NotCovered(fmt::format("'{}' carries results of operations in a collective", comm.name));
       case Kind::sum:

@@ -30,6 +30,7 @@ struct Surroundings {
   Contention contention = Contention::shared;
   NetworkModel network_model = NetworkModel::convoy;
   Disturbances disturbances{};
+  ServiceLog* service_log = nullptr;
 };
 
 /// What happened to the classes of a folding. For a plan with a service: the part of one step in what

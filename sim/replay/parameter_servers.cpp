@@ -39,12 +39,13 @@ std::vector<double> ParameterServers::adder_capacities(const Plan& plan, const M
 
 ParameterServers::ParameterServers(const Plan& plan, const Machine& machine, const FlowTable& table,
                                    const Folding& folding, Engine& engine, Transfers& transfers,
-                                   MessageListener& listener)
+                                   MessageListener& listener, ServiceLog* log)
     : service_(*plan.service()),
       folding_(folding),
       engine_(engine),
       transfers_(transfers),
       listener_(listener),
+      log_(log),
       exchange_of_(plan.communications.size()),
       clients_(folding.endpoints.size()),
       members_(folding.endpoints.size(), 0) {
@@ -141,7 +142,17 @@ double ParameterServers::adding_s(std::uint32_t server_class, double now_s) cons
   return found == adding_.end() ? 0 : found->second.total_s(now_s);
 }
 
+void ParameterServers::log(ServiceLog::Event::Kind kind, const Channel& channel) {
+  if (!log_) return;
+  const Connection& connection = connections_[channel.connection];
+  log_->events.push_back({kind, engine_.now_s(), folding_.endpoints[connection.client],
+                          folding_.endpoints[connection.server], served_[channel.served].exchange});
+}
+
 void ParameterServers::begin_step(std::uint32_t client_class) {
+  if (log_)
+    log_->events.push_back(
+        {ServiceLog::Event::Kind::begin, engine_.now_s(), folding_.endpoints[client_class], 0, 0});
   Client& client = clients_[client_class];
   client.version = std::exchange(client.next_version, std::numeric_limits<std::uint64_t>::max());
   client.left = 0;
@@ -214,14 +225,18 @@ void ParameterServers::apply(std::uint32_t w) {
       answer(w);
       return;
     }
+    log(ServiceLog::Event::Kind::add, channel);
     served.waiting.push_back(w);
     served.counted += connection.arrivals;
     if (served.counted < service_.quorum) return;
+    log(ServiceLog::Event::Kind::update, channel);
     ++served.version;
     served.counted = 0;
     for (const std::uint32_t waiting : std::exchange(served.waiting, {})) answer(waiting);
     return;
   }
+  log(ServiceLog::Event::Kind::add, channel);
+  log(ServiceLog::Event::Kind::update, channel);
   // An answer that had to wait now has everything it waited for.
   served.pushes.push_back({channel.answered_at_s, engine_.now_s(), connection.arrivals,
                            before(channel.applied_at_s, channel.answered_at_s)});
@@ -260,6 +275,7 @@ void ParameterServers::answer(std::uint32_t w) {
   const ServedExchange& served = served_[channel.served];
   const Connection& connection = connections_[channel.connection];
   const std::uint32_t client = connection.client;
+  log(ServiceLog::Event::Kind::answer, channel);
   channel.answered_at_s = engine_.now_s();
   // The next step of a client counts as computed from the oldest version that it received.
   std::uint64_t& next_version = clients_[client].next_version;

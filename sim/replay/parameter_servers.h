@@ -23,7 +23,7 @@ namespace convoy::inline replays {
 class ParameterServers {
  public:
   ParameterServers(const Plan& plan, const Machine& machine, const FlowTable& table, const Folding& folding,
-                   Engine& engine, Transfers& transfers, MessageListener& listener);
+                   Engine& engine, Transfers& transfers, MessageListener& listener, ServiceLog* log);
 
   /// Capacities (bytes/s) of the links that stand for the CPUs of servers; in the engine, they follow those
   /// of the folding.
@@ -108,12 +108,14 @@ class ParameterServers {
   bool may_go_on(const ServedExchange& served, const Channel& channel) const;
   void release(ServedExchange& served);
   void answer(std::uint32_t channel);
+  void log(ServiceLog::Event::Kind kind, const Channel& channel);
 
   const Service& service_;
   const Folding& folding_;
   Engine& engine_;
   Transfers& transfers_;
   MessageListener& listener_;
+  ServiceLog* log_;  ///< may be nullptr
   std::vector<Connection> connections_;
   std::vector<ServedExchange> served_;
   std::vector<Channel> channels_;

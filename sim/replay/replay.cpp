@@ -127,8 +127,9 @@ ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& c
   const FlowTable table = expand_flows(plan, machine, listed ? Listing::always : Listing::where_needed);
   const std::vector<bool> one_by_one = ranks_go_one_by_one(plan, machine, table);
   const Folding folding = fold(plan, machine, table, one_by_one, options.fold, options.disturbances);
-  Execution execution = execute({plan, machine, cost, table, one_by_one, folding},
-                                {Contention::shared, options.network_model, options.disturbances});
+  Execution execution =
+      execute({plan, machine, cost, table, one_by_one, folding},
+              {Contention::shared, options.network_model, options.disturbances, options.service_log});
 
   ReplayResult result;
   if (plan.input) {

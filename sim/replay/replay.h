@@ -15,11 +15,32 @@
 
 namespace convoy::inline replays {
 
+/// What the servers of a Service and their clients did, in the order in which it happened.
+struct ServiceLog {
+  struct Event {
+    enum class Kind : std::uint8_t {
+      begin,   ///< the client begins a step, with the parameters of the answers to its last one
+      add,     ///< the server has added up the client's gradients of the exchange
+      update,  ///< the server updates the exchange's parameters with what it has added up since the last time
+      answer,  ///< the server sends the client the exchange's parameters
+    };
+    Kind kind = Kind::begin;
+    double time_s = 0;
+    EndpointId client = 0, server = 0;  ///< server: of the other kinds than begin; client: not of update
+    std::uint32_t exchange = 0;         ///< index into Service::exchanges
+  };
+  std::vector<Event> events{};
+  /// Clients go on until all together have done so many steps, even if the measurement is over before.
+  std::uint64_t steps_wanted = 0;
+};
+
 struct ReplayOptions {
   bool fold =
       true;  ///< simulate one of each class of equal devices and flows; exact, so `false` is for tests only
   NetworkModel network_model = NetworkModel::convoy;
   Disturbances disturbances{};  ///< with NetworkModel::convoy
+  /// Gets the events of a plan with a service, from the first step on. @pre nothing is folded
+  ServiceLog* service_log = nullptr;
 };
 
 /// When a task of a program ran. A collective starts when its messages do, not when its rank is ready for it.

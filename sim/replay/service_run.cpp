@@ -9,7 +9,9 @@ namespace convoy::inline replays {
 
 ServiceRun::ServiceRun(const FoldedPlan& folded, const Surroundings& surroundings)
     : ProgramRunner(folded, surroundings),
-      desk_(folded.plan, folded.machine, folded.table, folded.folding, engine_, transfers_, *this),
+      desk_(folded.plan, folded.machine, folded.table, folded.folding, engine_, transfers_, *this,
+            surroundings.service_log),
+      log_(surroundings.service_log),
       steady_(*folded.plan.service(), folded.folding),
       shown_(class_count()),
       input_wait_s_(class_count(), 0) {}
@@ -84,7 +86,7 @@ void ServiceRun::begin_step(std::uint32_t c) {
   progress.step_began_s = now_s;
   progress.stretch = steady_.next_stretch(c);
   progress.recorded = steady_.is_warm() && shown_[c].empty();
-  steady_.step_begins(c, now_s, progress.clock, desk_.version(c));
+  if (!steady_.is_over()) steady_.step_begins(c, now_s, progress.clock, desk_.version(c));
   desk_.begin_step(c);
   const double wait_s = images_at_s(c) - now_s;
   if (wait_s <= 0) {
@@ -107,7 +109,13 @@ double ServiceRun::images_at_s(std::uint32_t c) {
 }
 
 void ServiceRun::end_step(std::uint32_t c) {
-  if (steady_.is_over()) return;
+  ++steps_;
+  if (steady_.is_over()) {
+    if (!is_logged_further()) return;
+    steady_.count_step(c);
+    begin_step(c);
+    return;
+  }
   const bool was_warm = steady_.is_warm();
   steady_.step_ends(c, engine_.now_s(), progress_[c].clock, desk_.version(c));
   if (!was_warm && steady_.is_warm()) open_ = all_readings();
@@ -116,8 +124,10 @@ void ServiceRun::end_step(std::uint32_t c) {
     shown_[c] = timelines_[c].tasks;
     for (TaskTimes& times : shown_[c]) times.start_s -= open_.now_s, times.end_s -= open_.now_s;
   }
-  if (!steady_.is_over()) begin_step(c);
+  if (!steady_.is_over() || is_logged_further()) begin_step(c);
 }
+
+bool ServiceRun::is_logged_further() const { return log_ && steps_ < log_->steps_wanted; }
 
 Readings ServiceRun::all_readings() {
   Readings result = readings();

@@ -27,10 +27,13 @@ class ServiceRun final : ProgramRunner {
   void end_step(std::uint32_t endpoint_class);
   double images_at_s(std::uint32_t endpoint_class);
   Readings all_readings();
+  bool is_logged_further() const;
   void add_client(std::uint32_t endpoint_class, Execution& execution);
   Execution result();
 
   ParameterServers desk_;
+  ServiceLog* log_;          ///< may be nullptr
+  std::uint64_t steps_ = 0;  ///< done by all client classes together
   SteadyState steady_;
   Readings open_, closed_;                      ///< when the measurement begins and ends
   std::vector<std::vector<TaskTimes>> shown_;   ///< by endpoint class: the step that timelines show

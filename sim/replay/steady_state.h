@@ -54,6 +54,9 @@ class SteadyState {
   void step_begins(std::uint32_t c, double now_s, DeviceClock& clock, std::uint64_t version);
   void step_ends(std::uint32_t c, double now_s, DeviceClock& clock, std::uint64_t next_version);
 
+  /// A step of a client that ends after the measurement: the next one gets a factor of its own.
+  void count_step(std::uint32_t c) { ++clients_[client_[c]].steps_done; }
+
   bool is_warm() const { return warm_left_ == 0; }
   bool is_over() const { return measuring_left_ == 0; }
   /// The mean time in which `images` images are learnt from; with a quorum, the time from update to update.

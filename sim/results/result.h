@@ -135,6 +135,14 @@ struct SoftwareResult {
   bool operator==(const SoftwareResult&) const = default;
 };
 
+/// What the network has learnt by a time of the training (`numerics:`).
+struct LearningPoint {
+  std::int64_t step = 0;        ///< steps of a global batch that are done
+  double time_s = 0, loss = 0;  ///< since the beginning; mean over the images since the last point
+  double accuracy = 0;          ///< share of the held-out images that are classified right
+  bool operator==(const LearningPoint&) const = default;
+};
+
 struct RunResult {
   std::string id;                                       ///< "1", "2", ... in sweep order
   std::vector<std::pair<std::string, YamlNode>> point;  ///< dotted path -> value
@@ -177,6 +185,7 @@ struct RunResult {
   std::vector<LayerGroup> layouts;               ///< if the strategy decides layer by layer
   std::optional<VariabilityResult> variability;  ///< if the experiment says what varies
   std::vector<Counterfactual> counterfactuals;   ///< if they were asked for
+  std::vector<LearningPoint> learning;           ///< if the experiment has the network learn
 };
 
 struct Manifest {

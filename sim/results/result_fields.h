@@ -184,6 +184,13 @@ inline constexpr auto variability_fields = [](auto& archive, auto& varying) {
   archive.field("failures", varying.failures);
 };
 
+inline constexpr auto learning_fields = [](auto& archive, auto& point) {
+  archive.field("step", point.step);
+  archive.field("time_s", point.time_s);
+  archive.field("loss", point.loss);
+  archive.field("accuracy", point.accuracy);
+};
+
 /// A run without its position in a sweep.
 inline constexpr auto run_body_fields = [](auto& archive, auto& run) {
   archive.field("model", run.model);
@@ -226,6 +233,7 @@ inline constexpr auto run_body_fields = [](auto& archive, auto& run) {
   archive.optional("variability", run.variability, variability_fields);
   archive.list_where(!run.counterfactuals.empty(), "counterfactuals", run.counterfactuals,
                      counterfactual_fields);
+  archive.list_where(!run.learning.empty(), "learning", run.learning, learning_fields);
 };
 
 inline constexpr auto run_fields = [](auto& archive, auto& run) {

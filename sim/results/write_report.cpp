@@ -27,9 +27,9 @@ void write_report(const Results& results, const std::vector<StepTrace>& traces, 
     body = failures_section(context) + manifest_section(context);
   } else {
     for (const auto section :
-         {headline, failures_section, scaling_section, cost_section, runs_table, time_section,
-          explain_section, variability_section, memory_section, elastic_section, pipeline_section,
-          partition_section, search_section, layout_section, schedule_section})
+         {headline, failures_section, scaling_section, learning_section, cost_section, runs_table,
+          time_section, explain_section, variability_section, memory_section, elastic_section,
+          pipeline_section, partition_section, search_section, layout_section, schedule_section})
       body += section(context);
     body += timeline_section(context, traces) + machine_section(context) + manifest_section(context);
   }

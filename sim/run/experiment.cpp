@@ -13,11 +13,13 @@
 #include "sim/base/yaml_map.h"
 #include "sim/costs/residuals.h"
 #include "sim/results/json_writer.h"
+#include "sim/run/search/search_spec.h"
 
 namespace convoy::inline runs {
 namespace {
 
-const std::vector<std::string> sweepable{"model", "training", "cluster", "strategy", "variability"};
+const std::vector<std::string> sweepable{"model",    "training",    "cluster",
+                                         "strategy", "variability", "numerics"};
 
 std::string_view first_step(std::string_view path) { return path.substr(0, path.find('.')); }
 
@@ -137,6 +139,18 @@ const Keys<Point>& point_keys() {
                         [](YamlMap& map, Point& point) {
                           if (const YamlNode* varies = map.find("variability"))
                             point.variability = read_variability(*varies);
+                        }),
+      custom_key<Point>("numerics", "none", forms::section("numerics", "a mapping"),
+                        "the network learns from real values, as the plan says (`convoy show keys numerics`)",
+                        [](YamlMap& map, Point& point) {
+                          const YamlNode* node = map.find("numerics");
+                          if (!node) return;
+                          if (is_search(point.strategy))
+                            map.fail("numerics",
+                                     "`kind: auto` tries many plans; write the strategy with which the "
+                                     "network is to learn");
+                          point.numerics = read_numerics(*node);
+                          point.numerics_identity = fingerprint(*node);
                         }),
       custom_key<Point>(
           "spread", "none", forms::entries(forms::quantity(Dimension::fraction, true), "{path: 20%, ...}"),

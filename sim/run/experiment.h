@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/base/yaml_node.h"
+#include "sim/numerics/numerics_spec.h"
 #include "sim/replay/engine.h"
 #include "sim/run/training.h"
 #include "sim/run/variability.h"
@@ -33,6 +34,8 @@ struct Point {
   Training training;
   std::optional<VariabilitySpec> variability = {};
   std::vector<WrittenSpread> spreads = {};
+  std::optional<NumericsSpec> numerics = {};
+  std::string numerics_identity = {};  ///< its fingerprint
 };
 
 /// An experiment file with its `--set` options: a tree of YAML, and the axes along which it is varied

@@ -14,9 +14,12 @@
 #include "sim/costs/residuals.h"
 #include "sim/lowering/input_feed.h"
 #include "sim/lowering/service_rule.h"
+#include "sim/numerics/data.h"
+#include "sim/numerics/kernels.h"
 #include "sim/replay/replay.h"
 #include "sim/run/chosen_algorithms.h"
 #include "sim/run/evaluate.h"
+#include "sim/run/learning.h"
 #include "sim/run/search/search_spec.h"
 #include "sim/run/timeline.h"
 #include "sim/run/trace.h"
@@ -232,6 +235,16 @@ std::string Preparer::read_parts(const Point& point) {
       inputs_of("cluster", fingerprint(point.cluster), [&] { return cluster_read(point.cluster).inputs; });
   if (const std::optional<ProfileSpec>& spec = point.training.profile)
     inputs += inputs_of("profile", spec->file, [&] { return profile_read(spec->file).inputs; });
+  if (point.numerics)
+    inputs += inputs_of("numerics", fingerprint(point.model) + point.numerics_identity, [&] {
+      const Model& model = model_read(point.model).value;
+      if (const std::string reason = refuses_numerics(model); !reason.empty())
+        throw InputError(point.numerics->pos, fmt::format("numerics: {}", reason));
+      const InputRecord record;
+      load_data(point.numerics->data, model.input, elements(model.layers.back().output),
+                point.numerics->seed);
+      return record.digests();
+    });
   inputs += inputs_of("strategy", fingerprint(point.strategy), [&] {
     const InputRecord record;
     if (is_search(point.strategy))
@@ -316,8 +329,9 @@ PreparedRun Preparer::prepare_over(Protocol protocol, const Point& point, const 
   apply(change, machine);
   const NetworkModel network_model = this->network_model();
   if (network_model == NetworkModel::simgrid) machine.network_model += ", SimGrid's CM02";
-  const StrategyInput input{*graph, machine, cost, point.training.batch, meaning_,
-                            planned.network.get()};
+  const bool meaning = meaning_ || point.numerics;
+  const StrategyInput input{*graph,  machine, cost, point.training.batch,
+                            meaning, planned.network.get()};
   std::vector<RunPhase> phases = strategy->phases(input);
   add_input_to_phases(phases, *graph, machine, point.training.input);
   std::shared_ptr<const PhasedRun> phased;
@@ -344,6 +358,7 @@ PreparedRun Preparer::prepare_over(Protocol protocol, const Point& point, const 
                   algorithms_named,
                   point.variability};
   if (run.variability) check_variability(*run.variability, run);
+  if (point.numerics) check_numerics(*point.numerics, run);
   return run;
 }
 

@@ -15,6 +15,7 @@
 #include "sim/results/field_text.h"
 #include "sim/run/evaluate.h"
 #include "sim/run/explain.h"
+#include "sim/run/learning.h"
 #include "sim/run/manifest.h"
 #include "sim/run/memory_need.h"
 #include "sim/run/search/search.h"
@@ -52,6 +53,14 @@ void add_variability(Preparer& preparer, std::size_t index, RunOutput& output) {
   const YamlNode* best = output.result.search ? &output.result.search->ranking.front().candidate : nullptr;
   const PreparedRun run = preparer.prepare(index, best);
   output.result.variability = vary(*point.variability, run, output.result);
+}
+
+/// Adds what the network learns to the result of a point, if its experiment has `numerics`.
+void add_learning(Preparer& preparer, std::size_t index, RunOutput& output) {
+  const Point point = preparer.experiment().point(index);
+  if (!point.numerics) return;
+  const YamlNode* best = output.result.search ? &output.result.search->ranking.front().candidate : nullptr;
+  output.result.learning = learning_of(*point.numerics, preparer.prepare(index, best));
 }
 
 /// Reads a point and plans it; the returned function simulates it.
@@ -222,6 +231,7 @@ bool run_sweep(Preparer& preparer, const SweepOptions& options, Store& store) {
     return [run = std::move(run), &options, &preparer, index = todo[item]] {
       RunOutput output = run();
       add_variability(preparer, index, output);
+      add_learning(preparer, index, output);
       if (!options.full) merge_equal(output.result);
       return encode(stored_form(output, options.trace));
     };

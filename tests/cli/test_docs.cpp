@@ -186,6 +186,7 @@ TEST_CASE("docs: every key of an experiment and of a plan is described") {
                                       {"training", "experiment"},
                                       {"input", "experiment"},
                                       {"variability", "experiment"},
+                                      {"numerics", "numerics"},
                                       {"plan-file", "planning"},
                                       {"plan", "planning"},
                                       {"goal", "planning"}})

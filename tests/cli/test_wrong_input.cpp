@@ -67,7 +67,7 @@ TEST_CASE("wrong input: an unknown key is named with the nearest known one") {
   refused(
       "strategy:", "stategy:",
       "20:1: stategy: unknown key (did you mean 'strategy'?); known here: cluster, experiment, jobs, model, "
-      "spread, strategy, sweep, training, variability");
+      "numerics, spread, strategy, sweep, training, variability");
 }
 
 TEST_CASE("wrong input: a plan is asked of an experiment") {
@@ -281,8 +281,8 @@ TEST_CASE("wrong input: what a sweep may not be") {
              "21:36: sweep.training.batch_per_device: expected a list of values such as [1, 2, 4], found an "
              "empty list");
   with_sweep("sweep: {trainin.batch: [1]}\n",
-             "21:9: sweep.trainin.batch: only parts of model, training, cluster, strategy, variability can "
-             "be swept (did "
+             "21:9: sweep.trainin.batch: only parts of model, training, cluster, strategy, variability, "
+             "numerics can be swept (did "
              "you mean "
              "'training'?)");
   with_sweep("sweep:\n  strategy.bucket: [1MiB]\n  strategy: [{kind: single}]\n",

@@ -37,6 +37,7 @@ std::string partition_section(const ReportContext& context);    ///< parts and c
 std::string search_section(const ReportContext& context);       ///< candidates of `auto`, and why the best is
 std::string explain_section(const ReportContext& context);      ///< what would help, and how much
 std::string variability_section(const ReportContext& context);  ///< repetitions with what varies
+std::string learning_section(const ReportContext& context);     ///< accuracy and loss over time and steps
 std::string layout_section(const ReportContext& context);       ///< of `hybrid`, by layer
 std::string schedule_section(const ReportContext& context);     ///< queues of jobs
 std::string timeline_section(const ReportContext& context, const std::vector<StepTrace>& traces);

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "sim/numerics/member.h"
+#include "sim/numerics/twin_order.h"
+#include "sim/plan/plan.h"
+#include "topologies/machine.h"
+
+namespace convoy::inline numerics {
+
+/// All devices and servers of a plan, with what each of them has of the network's parameters.
+template <class Real>
+class Classroom {
+ public:
+  Classroom(const Lesson& lesson, const Plan& plan, const Machine& machine);
+
+  /// @pre the endpoint has a role
+  Member<Real>& at(EndpointId endpoint) { return *members_[endpoint]; }
+  std::uint32_t role_of(EndpointId endpoint) const { return role_of_[endpoint]; }
+  const PatternEnds& ends_of(CommId comm) const { return ends_[plan_.communications[comm].pattern]; }
+  const std::vector<PatternEnds>& ends() const { return ends_; }
+  const std::vector<EndpointId>& devices() const { return devices_; }
+
+  /// The parameters as they are now, each where it is kept: of parameters of which several devices have
+  /// replicas, those of the first.
+  ParameterValues<Real> parameters() const;
+  /// Running statistics, by layer, of the first device that has the layer.
+  std::vector<RunningStatistics<Real>> running() const;
+
+ private:
+  void share_out(const Meaning& meaning);
+  void share_in_group(std::uint32_t bucket, const Pattern& pattern, bool forgets);
+  void share_on_servers(std::uint32_t bucket, const PatternEnds& push);
+
+  const Lesson& lesson_;
+  const Plan& plan_;
+  std::vector<PatternEnds> ends_;                       ///< by pattern
+  std::vector<std::unique_ptr<Member<Real>>> members_;  ///< by endpoint
+  std::vector<std::uint32_t> role_of_;                  ///< by endpoint
+  std::vector<EndpointId> devices_;
+  std::vector<std::vector<EndpointId>> keepers_;  ///< by bucket: of whom each has a range of its own
+  std::vector<std::vector<EndpointId>> owners_;   ///< by layer: devices that read its parameters
+};
+
+}  // namespace convoy::numerics

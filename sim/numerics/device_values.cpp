@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+#include "sim/numerics/device_values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace convoy::inline numerics {
+namespace {
+
+std::vector<OpId> united(const std::vector<OpId>& a, const std::vector<OpId>& b) {
+  std::vector<OpId> both;
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
+  return both;
+}
+
+}  // namespace
+
+/// What goes into a gradient follows from the model: the gradients that the readers of an output make, or the
+/// gradient of a reader's own output where that has no operation of its own, and the loss of an output.
+template <class Real>
+DeviceValues<Real>::DeviceValues(const Lesson& lesson, std::string name)
+    : lesson_(lesson),
+      name_(std::move(name)),
+      has_forward_(lesson.graph.model.layers.size(), false),
+      has_data_gradient_(has_forward_.size(), false),
+      whole_(has_forward_.size()),
+      running_(has_forward_.size()) {
+  std::vector<Parts> own(has_forward_.size()), loss(has_forward_.size());
+  for (OpId op = 0; op < lesson.graph.operations.size(); ++op) {
+    const Operation& operation = lesson.graph.operations[op];
+    const bool data_gradient = operation.phase == Phase::data_gradient;
+    if (operation.part == OperationPart::loss && data_gradient) loss[operation.layer] = {op};
+    if (operation.part != OperationPart::layer) continue;
+    if (operation.phase == Phase::forward) has_forward_[operation.layer] = true;
+    if (data_gradient) has_data_gradient_[operation.layer] = true, own[operation.layer] = {op};
+  }
+  for (auto l = static_cast<std::uint32_t>(whole_.size()); l-- > 0;) {
+    whole_[l] = loss[l];
+    for (const std::uint32_t reader : lesson.index.readers_of(l))
+      whole_[l] = united(whole_[l], has_data_gradient_[reader] ? own[reader] : whole_[reader]);
+  }
+}
+
+template <class Real>
+void DeviceValues<Real>::begin_step(std::int64_t step, std::int64_t position, double loss_scale) {
+  micro_batches_.clear();
+  images_.clear();
+  step_ = step, position_ = position, scale_ = loss_scale, loss_ = 0;
+}
+
+template <class Real>
+void DeviceValues<Real>::miss(const std::string& what) const {
+  throw MissingValue(fmt::format("{}: {}", name_, what));
+}
+
+template <class Real>
+const LabelledImages<Real>& DeviceValues<Real>::images(std::int64_t first, std::int64_t count) {
+  const auto [it, fresh] = images_.try_emplace({first, count});
+  if (fresh) {
+    std::vector<std::int64_t> numbers;
+    for (std::int64_t i = 0; i < count; ++i) numbers.push_back(lesson_.order.image(position_ + first + i));
+    it->second = images_of<Real>(lesson_.data.train, lesson_.graph.model.input, numbers);
+  }
+  return it->second;
+}
+
+template <class Real>
+TensorPtr<Real> DeviceValues<Real>::output(const Reader& reader, LayerIndex index) {
+  if (index == image_input)
+    return std::make_shared<const Tensor<Real>>(images(reader.first, reader.count).images);
+  const auto layer = static_cast<std::uint32_t>(index);
+  const std::string& what = lesson_.graph.model.layers[layer].name;
+  if (const auto made = reader.of.outputs.find(layer); made != reader.of.outputs.end()) {
+    const Output& output = made->second;
+    if (output.since > reader.began) miss(fmt::format("does not wait for the output of {}", what));
+    if (output.pass && reader.means && *output.pass != reader.means->pass)
+      miss(fmt::format("needs the output of {}, which is no longer there", what));
+    if (output.value->images != reader.count || output.first != reader.first)
+      miss(fmt::format("needs the output of {} of {} images from {} on, and has that of {} from {} on", what,
+                       reader.count, reader.first, output.value->images, output.first));
+    return output.value;
+  }
+  if (!is_view(layer)) miss(fmt::format("needs the output of {}, which is not there", what));
+  std::vector<TensorPtr<Real>> inputs;
+  return std::make_shared<const Tensor<Real>>(forward_kernel(call(reader, layer, inputs, nullptr)));
+}
+
+template <class Real>
+KernelCall<Real> DeviceValues<Real>::call(const Reader& reader, std::uint32_t layer,
+                                          std::vector<TensorPtr<Real>>& inputs,
+                                          const ParameterValues<Real>* parameters) {
+  KernelCall<Real> call;
+  call.layer = &lesson_.graph.model.layers[layer];
+  for (const LayerIndex input : call.layer->inputs) inputs.push_back(output(reader, input));
+  for (const TensorPtr<Real>& input : inputs) call.inputs.push_back(input.get());
+  if (parameters)
+    for (const std::size_t p : lesson_.index.parameters_of(layer))
+      call.parameters.push_back(&(*parameters)[p]);
+  call.seed = lesson_.seed, call.step = step_, call.first_image = reader.first, call.index = layer;
+  return call;
+}
+
+template <class Real>
+void DeviceValues<Real>::run(const OpMeaning& means, std::int64_t first, std::uint64_t began,
+                             const ParameterValues<Real>& parameters, ParameterValues<Real>& gradients) {
+  const Operation& operation = lesson_.graph.operations[means.operation];
+  const std::uint32_t layer = operation.layer;
+  if (first < 0) miss(fmt::format("{} works on image {}, which there is not", operation.name, first));
+  const Reader reader{micro_batches_[means.micro_batch], &means, first,
+                      static_cast<std::int64_t>(means.images.count), began};
+  std::map<std::uint32_t, std::map<Parts, Gradient>>& made = reader.of.gradients;
+  if (operation.part == OperationPart::loss) {
+    const TensorPtr<Real> result = output(reader, static_cast<LayerIndex>(layer));
+    const std::vector<std::int32_t>& labels = images(first, reader.count).labels;
+    if (operation.phase == Phase::forward)
+      loss_ += reader.of.counted.insert(means.operation).second ? cross_entropy(*result, labels) : 0;
+    else
+      made[layer][{means.operation}] = {
+          std::make_shared<const Tensor<Real>>(cross_entropy_gradient(*result, labels, scale_)),
+          means.operation, first};
+    return;
+  }
+  if (operation.part == OperationPart::gradient_sum) {
+    add_up(reader, layer);
+    return;
+  }
+  std::vector<TensorPtr<Real>> inputs;
+  switch (operation.phase) {
+    case Phase::forward:
+      forward(reader, parameters);
+      return;
+    case Phase::data_gradient: {
+      const TensorPtr<Real> of_output = gradient(reader, layer);
+      std::vector<Tensor<Real>> results =
+          data_gradient_kernel(call(reader, layer, inputs, &parameters), *of_output);
+      const std::vector<LayerIndex>& to = lesson_.graph.model.layers[layer].inputs;
+      for (std::size_t n = 0; n < results.size(); ++n)
+        if (to[n] != image_input)
+          made[static_cast<std::uint32_t>(to[n])][{means.operation}] = {
+              std::make_shared<const Tensor<Real>>(std::move(results[n])), means.operation, first};
+      return;
+    }
+    case Phase::weight_gradient: {
+      const TensorPtr<Real> of_output = gradient(reader, layer);
+      const std::vector<std::vector<Real>> results =
+          weight_gradient_kernel(call(reader, layer, inputs, &parameters), *of_output);
+      const std::vector<std::size_t>& of = lesson_.index.parameters_of(layer);
+      for (std::size_t t = 0; t < of.size(); ++t) {
+        std::vector<Real>& sum = gradients[of[t]];
+        sum.resize(results[t].size(), Real{0});
+        for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += results[t][e];
+      }
+      return;
+    }
+    case Phase::update:
+      return;
+  }
+}
+
+template <class Real>
+void DeviceValues<Real>::forward(const Reader& reader, const ParameterValues<Real>& parameters) {
+  const std::uint32_t layer = lesson_.graph.operations[reader.means->operation].layer;
+  std::vector<TensorPtr<Real>> inputs;
+  const KernelCall<Real> of = call(reader, layer, inputs, &parameters);
+  Output made{std::make_shared<const Tensor<Real>>(forward_kernel(of)), reader.first, std::nullopt};
+  if (reader.means->is_dropped) made.pass = reader.means->pass;
+  reader.of.outputs[layer] = std::move(made);
+  const auto* norm = std::get_if<Normalization>(&of.layer->kind);
+  if (norm && norm->over == Normalization::Over::batch &&
+      reader.of.counted.insert(reader.means->operation).second)
+    update_running(of, running_[layer]);
+}
+
+// Gradients.
+
+template <class Real>
+TensorPtr<Real> DeviceValues<Real>::gradient(const Reader& reader, std::uint32_t layer) {
+  const std::string& what = lesson_.graph.model.layers[layer].name;
+  const std::optional<Gradient> found = find(reader, layer, whole_[layer]);
+  if (!found) miss(fmt::format("needs the whole gradient of the output of {}, which is not there", what));
+  if (found->since > reader.began)
+    miss(fmt::format("does not wait for the gradient of the output of {}", what));
+  if (found->value->images != reader.count || found->first != reader.first)
+    miss(fmt::format(
+        "needs the gradient of the output of {} of {} images from {} on, and has that of {} from {} on", what,
+        reader.count, reader.first, found->value->images, found->first));
+  return found->value;
+}
+
+/// The gradient with these parts: as it was made or has come, or as that of a reader's output.
+template <class Real>
+std::optional<typename DeviceValues<Real>::Gradient> DeviceValues<Real>::find(const Reader& reader,
+                                                                              std::uint32_t layer,
+                                                                              const Parts& parts) {
+  if (const auto of = reader.of.gradients.find(layer); of != reader.of.gradients.end())
+    if (const auto made = of->second.find(parts); made != of->second.end()) return made->second;
+  for (const std::uint32_t view : lesson_.index.readers_of(layer))
+    if (!has_data_gradient_[view])
+      if (std::optional<Gradient> found = through(reader, view, layer, parts)) return found;
+  return std::nullopt;
+}
+
+template <class Real>
+std::optional<typename DeviceValues<Real>::Gradient> DeviceValues<Real>::through(const Reader& reader,
+                                                                                 std::uint32_t view,
+                                                                                 std::uint32_t layer,
+                                                                                 const Parts& parts) {
+  std::optional<Gradient> of_view = find(reader, view, parts);
+  if (!of_view) return std::nullopt;
+  const Layer& read_by = lesson_.graph.model.layers[view];
+  KernelCall<Real> call;
+  call.layer = &read_by;
+  std::vector<Tensor<Real>> shapes;  // such layers read no values for their gradients
+  std::size_t wanted = 0;
+  for (std::size_t n = 0; n < read_by.inputs.size(); ++n) {
+    if (read_by.inputs[n] == static_cast<LayerIndex>(layer)) wanted = n;
+    shapes.emplace_back(lesson_.graph.model.shape_of(read_by.inputs[n]), 0);
+  }
+  for (const Tensor<Real>& shape : shapes) call.inputs.push_back(&shape);
+  std::vector<Tensor<Real>> results = data_gradient_kernel(call, *of_view->value);
+  of_view->value = std::make_shared<const Tensor<Real>>(std::move(results[wanted]));
+  return of_view;
+}
+
+template <class Real>
+void DeviceValues<Real>::list(const Reader& reader, std::uint32_t layer, std::set<Parts>& all) {
+  if (const auto of = reader.of.gradients.find(layer); of != reader.of.gradients.end())
+    for (const auto& [parts, made] : of->second)
+      if (made.since <= reader.began) all.insert(parts);
+  for (const std::uint32_t view : lesson_.index.readers_of(layer))
+    if (!has_data_gradient_[view]) list(reader, view, all);
+}
+
+/// Adds up two parts of a gradient: those that together give most, and nothing twice.
+template <class Real>
+void DeviceValues<Real>::add_up(const Reader& reader, std::uint32_t layer) {
+  std::set<Parts> all;
+  list(reader, layer, all);
+  const Parts *first = nullptr, *second = nullptr;
+  Parts best;
+  for (const Parts& a : all)
+    for (const Parts& b : all) {
+      if (&a == &b) break;
+      Parts both = united(a, b);
+      if (both.size() != a.size() + b.size() || both.size() <= best.size() || all.contains(both)) continue;
+      if (!std::includes(whole_[layer].begin(), whole_[layer].end(), both.begin(), both.end())) continue;
+      best = std::move(both), first = &a, second = &b;
+    }
+  if (best.empty())
+    miss(fmt::format("has nothing to add up of the gradient of the output of {}: a part is missing",
+                     lesson_.graph.model.layers[layer].name));
+  Tensor<Real> sum = *find(reader, layer, *first)->value;
+  const TensorPtr<Real> more = find(reader, layer, *second)->value;
+  for (std::size_t v = 0; v < sum.values.size(); ++v) sum.values[v] += more->values[v];
+  reader.of.gradients[layer][best] = {std::make_shared<const Tensor<Real>>(std::move(sum)),
+                                      reader.means->operation, reader.first};
+}
+
+// Messages.
+
+template <class Real>
+typename DeviceValues<Real>::Carried DeviceValues<Real>::send(const CommMeaning::Result& result,
+                                                              const CommMeaning& means, std::int64_t first,
+                                                              std::uint64_t now) {
+  const Reader reader{micro_batches_[means.micro_batch], nullptr, first,
+                      static_cast<std::int64_t>(means.images.count), now};
+  const Operation& operation = lesson_.graph.operations[result.operation];
+  if (operation.phase == Phase::forward && operation.part == OperationPart::layer)
+    return {output(reader, static_cast<LayerIndex>(result.layer)), {}};
+  std::set<Parts> all;
+  list(reader, result.layer, all);
+  std::optional<Gradient> best;
+  const Parts* most = nullptr;
+  for (const Parts& parts : all) {
+    if (most && parts.size() <= most->size()) continue;
+    std::optional<Gradient> found = find(reader, result.layer, parts);
+    if (found && found->operation == result.operation && found->first == first)
+      best = std::move(found), most = &parts;
+  }
+  if (!best)
+    miss(fmt::format("sends what {} makes for {}, which is not there", operation.name,
+                     lesson_.graph.model.layers[result.layer].name));
+  return {best->value, *most};
+}
+
+template <class Real>
+void DeviceValues<Real>::receive(const CommMeaning::Result& result, const CommMeaning& means, Carried carried,
+                                 std::int64_t first, std::uint64_t now) {
+  MicroBatch& of = micro_batches_[means.micro_batch];
+  if (carried.parts.empty())
+    of.outputs[result.layer] = {std::move(carried.value), first, std::nullopt, now};
+  else
+    of.gradients[result.layer][carried.parts] = {std::move(carried.value), result.operation, first, now};
+}
+
+template class DeviceValues<double>;
+template class DeviceValues<float>;
+
+}  // namespace convoy::numerics

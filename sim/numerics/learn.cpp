@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "sim/numerics/learn.h"
+
+#include <fmt/format.h>
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "sim/numerics/service_twin.h"
+#include "sim/numerics/twin.h"
+
+namespace convoy::inline numerics {
+namespace {
+
+bool is_whole_number(double value) { return std::abs(value - std::round(value)) < 1e-9 * (1 + value); }
+
+/// Points at every `every`-th step, and at the last.
+bool is_measured(const NumericsSpec& spec, std::int64_t step) {
+  return step % spec.measured_every() == 0 || step == spec.steps;
+}
+
+template <class Real>
+LearntPoint measured(const Lesson& lesson, const Classroom<Real>& classroom, std::int64_t step, double time_s,
+                     double loss) {
+  const Judgement judged =
+      judge(lesson.graph, lesson.index, classroom.parameters(), classroom.running(), lesson.data.held_out);
+  return {step, time_s, loss, judged.accuracy};
+}
+
+template <class Real>
+std::vector<LearntPoint> learn_in_step(const NumericsSpec& spec, const Lesson& lesson, const Plan& plan,
+                                       const Machine& machine, const CostModel& cost) {
+  const ReplayResult replayed = replay(plan, machine, cost, {});
+  Twin<Real> twin(lesson, plan, machine, replayed, spec.learning_rate);
+  std::vector<LearntPoint> points;
+  double loss = 0;
+  std::int64_t last = 0;
+  for (std::int64_t step = 1; step <= spec.steps; ++step) {
+    loss += twin.step();
+    if (!is_measured(spec, step)) continue;
+    points.push_back(measured(lesson, twin.classroom(), step,
+                              static_cast<double>(step) * replayed.step_time_s,
+                              loss / static_cast<double>(step - last)));
+    loss = 0, last = step;
+  }
+  return points;
+}
+
+/// Of workers without common steps a step is over when gradients of as many images have been added up.
+template <class Real>
+std::vector<LearntPoint> learn_one_by_one(const NumericsSpec& spec, const Lesson& lesson, const Plan& plan,
+                                          const Machine& machine, const CostModel& cost) {
+  const std::vector<Service::Client>& clients = plan.service()->clients;
+  double fewest = clients.front().images;
+  for (const Service::Client& client : clients) fewest = std::min(fewest, client.images);
+  ServiceLog log;
+  // What a quorum drops takes steps as well: at most as many as there are clients for each update.
+  const double steps_of_update =
+      plan.service()->quorum > 0 ? static_cast<double>(clients.size()) : std::ceil(plan.images / fewest);
+  log.steps_wanted =
+      static_cast<std::uint64_t>(static_cast<double>(spec.steps) * steps_of_update) + 2 * clients.size();
+  ReplayOptions options;
+  options.fold = false;
+  options.service_log = &log;
+  replay(plan, machine, cost, options);
+  ServiceTwin<Real> twin(lesson, plan, machine, spec.learning_rate);
+  std::vector<LearntPoint> points;
+  std::int64_t step = 0;
+  for (const ServiceLog::Event& event : log.events) {
+    twin.happen(event);
+    while (step < spec.steps && twin.images() >= static_cast<double>(step + 1) * plan.images * (1 - 1e-9)) {
+      ++step;
+      if (is_measured(spec, step))
+        points.push_back(measured(lesson, twin.classroom(), step, event.time_s, twin.take_loss()));
+    }
+    if (step == spec.steps) break;
+  }
+  return points;
+}
+
+}  // namespace
+
+std::string refuses_plan(const Plan& plan, const TrainingGraph& graph) {
+  if (!plan.meaning) return "the strategy does not say yet what its tasks compute";
+  if (plan.endless()) return "steps of a pipeline that is never flushed overlap, which is not followed yet";
+  if (!is_whole_number(plan.images)) return "the global batch is no whole number of images";
+  for (const Role& role : plan.roles)
+    for (const Task& task : role.program) {
+      if (task.kind != Task::Kind::compute && plan.communications[task.comm].meaning == no_meaning)
+        return fmt::format("the plan does not say yet what '{}' carries", task.name);
+      for (const PlanOp& op : task.ops) {
+        if (op.meaning == no_meaning) {
+          if (op.operation != PlanOp::of_plan)
+            return fmt::format("the plan does not say yet what '{}' computes", op.name);
+          continue;
+        }
+        const OpMeaning& means = plan.meaning->operations[op.meaning];
+        if (means.act != OpMeaning::Act::compute || means.operation == no_meaning) continue;
+        const Operation& operation = graph.operations[means.operation];
+        if (operation.phase == Phase::update) continue;
+        if (!(op.work == operation.work))
+          return fmt::format("'{}' is only a part of an operation, which is not followed yet", op.name);
+        if (!is_whole_number(means.images.first) || !is_whole_number(means.images.count) ||
+            means.images.count < 1)
+          return fmt::format("'{}' works on {} images, which is no whole number", op.name,
+                             means.images.count);
+      }
+    }
+  return {};
+}
+
+std::int64_t classes_of(const TrainingGraph& graph) {
+  return elements(graph.model.layers[NetworkIndex(graph).outputs().back()].output);
+}
+
+std::vector<LearntPoint> learn(const NumericsSpec& spec, const LearningData& data, const Plan& plan,
+                               const TrainingGraph& graph, const Machine& machine, const CostModel& cost) {
+  // Products are cut into blocks by the sizes of caches, and sums are rounded by the blocks.
+  Eigen::setCpuCacheSizes(32 << 10, 256 << 10, 2 << 20);
+  const NetworkIndex index(graph);
+  BatchOrder order(spec.seed, data.train.count());
+  const Lesson lesson{graph, data, index, spec.seed, order};
+  const bool in_double = spec.precision == NumericsSpec::Real::in_double;
+  if (plan.service())
+    return in_double ? learn_one_by_one<double>(spec, lesson, plan, machine, cost)
+                     : learn_one_by_one<float>(spec, lesson, plan, machine, cost);
+  return in_double ? learn_in_step<double>(spec, lesson, plan, machine, cost)
+                   : learn_in_step<float>(spec, lesson, plan, machine, cost);
+}
+
+}  // namespace convoy::numerics

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT
+#include "sim/numerics/member.h"
+
+#include <fmt/format.h>
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace convoy::inline numerics {
+namespace {
+
+template <class Real>
+Real rounded_to_half(Real value) {
+  return static_cast<Real>(static_cast<float>(Eigen::half(static_cast<float>(value))));
+}
+
+}  // namespace
+
+BucketRange part_of(std::size_t elements, std::size_t number, std::size_t parts) {
+  return {elements * number / parts, elements * (number + 1) / parts};
+}
+
+template <class Real>
+Member<Real>::Member(const Lesson& lesson, const Meaning& meaning, std::string name,
+                     const ParameterValues<Real>& parameters)
+    : lesson_(lesson),
+      meaning_(meaning),
+      name_(std::move(name)),
+      values_(lesson, name_),
+      parameters_(parameters),
+      gradients_(parameters.size()),
+      bucket_of_(parameters.size()) {
+  for (const std::vector<Real>& parameter : parameters)
+    states_.emplace_back(lesson.graph.options.optimizer, parameter.size());
+}
+
+template <class Real>
+void Member<Real>::share(std::uint32_t bucket, BucketRange range, bool forgets) {
+  OfBucket& of = buckets_[bucket];
+  of.range = range, of.forgets = forgets;
+  for (const std::size_t p : meaning_.buckets[bucket].parameters) bucket_of_[p] = bucket;
+}
+
+template <class Real>
+void Member<Real>::begin_step(std::int64_t step, std::int64_t position, double loss_scale) {
+  values_.begin_step(step, position, loss_scale);
+  for (std::vector<Real>& gradient : gradients_) gradient.clear();
+  for (auto& [id, of] : buckets_) {
+    of.copy.clear(), of.compressed.clear(), of.came.clear(), of.sums.clear();
+    of.is_summed = false;
+    of.whole_at = of.came_at = 0;
+    of.gathered_at.clear();
+    of.gone = 0;
+  }
+}
+
+template <class Real>
+void Member<Real>::miss(const std::string& what) const {
+  throw MissingValue(fmt::format("{}: {}", name_, what));
+}
+
+template <class Real>
+std::string Member<Real>::name_of(std::uint32_t bucket) const {
+  const std::vector<std::size_t>& of = meaning_.buckets[bucket].parameters;
+  return fmt::format("{}{}", lesson_.graph.parameters[of.front()].name,
+                     of.size() > 1 ? fmt::format(" and {} more", of.size() - 1) : "");
+}
+
+template <class Real>
+std::size_t Member<Real>::elements(std::uint32_t bucket) const {
+  std::size_t count = 0;
+  for (const std::size_t p : meaning_.buckets[bucket].parameters) count += parameters_[p].size();
+  return count;
+}
+
+template <class Real>
+std::vector<Real> Member<Real>::joined(std::uint32_t bucket, const ParameterValues<Real>& values) const {
+  std::vector<Real> all;
+  for (const std::size_t p : meaning_.buckets[bucket].parameters)
+    all.insert(all.end(), values[p].begin(), values[p].end());
+  return all;
+}
+
+template <class Real>
+void Member<Real>::split(std::uint32_t bucket, const std::vector<Real>& from, BucketRange range,
+                         ParameterValues<Real>& values) const {
+  std::size_t place = 0;
+  for (const std::size_t p : meaning_.buckets[bucket].parameters)
+    for (Real& value : values[p]) {
+      if (place >= range.begin && place < range.end) value = from[place];
+      ++place;
+    }
+}
+
+template <class Real>
+std::vector<Real> Member<Real>::own_gradients(std::uint32_t bucket) const {
+  for (const std::size_t p : meaning_.buckets[bucket].parameters)
+    if (gradients_[p].empty())
+      miss(fmt::format("the gradient of {} is not there", lesson_.graph.parameters[p].name));
+  return joined(bucket, gradients_);
+}
+
+template <class Real>
+void Member<Real>::need_parameters(std::uint32_t layer, std::uint64_t began) const {
+  for (const std::size_t p : lesson_.index.parameters_of(layer)) {
+    if (!bucket_of_[p]) continue;
+    const OfBucket& of = buckets_.at(*bucket_of_[p]);
+    const std::string& name = lesson_.graph.parameters[p].name;
+    if (of.forgets ? of.gathered_at.size() <= of.gone : !of.is_whole)
+      miss(fmt::format("needs {}, which is not there", name));
+    if ((of.forgets ? of.gathered_at[of.gone] : of.whole_at) > began)
+      miss(fmt::format("does not wait for {}", name));
+  }
+}
+
+template <class Real>
+void Member<Real>::run(const OpMeaning& means, std::int64_t first, std::uint64_t began,
+                       double learning_rate) {
+  switch (means.act) {
+    case OpMeaning::Act::compute:
+      if (means.operation == no_meaning) break;
+      if (const Operation& operation = lesson_.graph.operations[means.operation];
+          operation.phase == Phase::update) {
+        update(operation.layer, learning_rate, began);
+      } else {
+        if (operation.part == OperationPart::layer) need_parameters(operation.layer, began);
+        values_.run(means, first, began, parameters_, gradients_);
+      }
+      break;
+    case OpMeaning::Act::fill:
+      buckets_[means.bucket].copy = own_gradients(means.bucket);
+      break;
+    case OpMeaning::Act::empty:
+      put_back(means.bucket, began);
+      break;
+    case OpMeaning::Act::compress:
+      compress(means.bucket);
+      break;
+    case OpMeaning::Act::decompress:
+      decompress(means.bucket, began);
+      break;
+    case OpMeaning::Act::serve:
+      break;
+  }
+  if (means.forgets != no_meaning) ++buckets_[means.forgets].gone;
+}
+
+/// Rounded to half precision, or the largest alone, of which the others are kept (Compressor).
+template <class Real>
+void Member<Real>::compress(std::uint32_t bucket) {
+  OfBucket& of = buckets_[bucket];
+  const BucketMeaning& means = meaning_.buckets[bucket];
+  std::vector<Real> gradients = of.copy.empty() ? own_gradients(bucket) : of.copy;
+  if (means.element_bytes > 0) {
+    for (Real& value : gradients) value = rounded_to_half(value);
+    of.compressed = std::move(gradients);
+    return;
+  }
+  of.residual.resize(gradients.size(), Real{0});
+  for (std::size_t e = 0; e < gradients.size(); ++e) of.residual[e] += gradients[e];
+  std::vector<std::size_t> order(gradients.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto kept = std::min(
+      order.size(),
+      static_cast<std::size_t>(std::ceil(means.kept_share * static_cast<double>(order.size()) - 1e-9)));
+  std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(),
+                   [&](std::size_t a, std::size_t b) {
+                     const Real x = std::abs(of.residual[a]), y = std::abs(of.residual[b]);
+                     return x != y ? x > y : a < b;
+                   });
+  of.compressed.assign(gradients.size(), Real{0});
+  for (std::size_t i = 0; i < kept; ++i)
+    of.compressed[order[i]] = std::exchange(of.residual[order[i]], Real{0});
+}
+
+template <class Real>
+void Member<Real>::decompress(std::uint32_t bucket, std::uint64_t began) {
+  OfBucket& of = buckets_[bucket];
+  if (of.came.empty()) miss(fmt::format("decompresses the sum of {}, which has not come", name_of(bucket)));
+  if (of.came_at > began) miss(fmt::format("does not wait for the sum of {}", name_of(bucket)));
+  if (meaning_.buckets[bucket].element_bytes > 0)
+    for (Real& value : of.came) value = rounded_to_half(value);
+  if (of.copy.empty())
+    split(bucket, of.came, {0, of.came.size()}, gradients_);
+  else
+    of.copy = of.came;
+}
+
+template <class Real>
+void Member<Real>::put_back(std::uint32_t bucket, std::uint64_t began) {
+  const OfBucket& of = buckets_[bucket];
+  if (of.copy.empty()) miss(fmt::format("copies back gradients of {} that are not there", name_of(bucket)));
+  if (of.came_at > began) miss(fmt::format("does not wait for the sum of {}", name_of(bucket)));
+  split(bucket, of.copy, {0, of.copy.size()}, gradients_);
+}
+
+/// With the gradients that are there, or the sums of the member's own range.
+template <class Real>
+void Member<Real>::update(std::uint32_t layer, double learning_rate, std::uint64_t began) {
+  for (const std::size_t p : lesson_.index.parameters_of(layer)) {
+    const std::string& name = lesson_.graph.parameters[p].name;
+    states_[p].begin();
+    if (!bucket_of_[p]) {
+      if (gradients_[p].empty()) miss(fmt::format("the gradient of {} is not there", name));
+      states_[p].update(parameters_[p], gradients_[p], 0, gradients_[p].size(), learning_rate);
+      gradients_[p].clear();
+      continue;
+    }
+    OfBucket& of = buckets_.at(*bucket_of_[p]);
+    if (!of.is_summed) miss(fmt::format("the sum of the gradients of {} is not there", name));
+    if (of.came_at > began) miss(fmt::format("does not wait for the sum of the gradients of {}", name));
+    std::size_t first = 0;
+    for (const std::size_t other : meaning_.buckets[*bucket_of_[p]].parameters) {
+      if (other == p) break;
+      first += parameters_[other].size();
+    }
+    const std::size_t size = parameters_[p].size();
+    const auto begin = of.sums.begin() + static_cast<std::ptrdiff_t>(first);
+    const std::size_t from = std::clamp(of.range.begin, first, first + size) - first,
+                      to = std::clamp(of.range.end, first, first + size) - first;
+    states_[p].update(parameters_[p], std::vector<Real>(begin, begin + static_cast<std::ptrdiff_t>(size)),
+                      from, to, learning_rate);
+    if (to - from < size) of.is_whole = false;
+  }
+}
+
+template <class Real>
+void Member<Real>::serve(std::uint32_t bucket, double scale, double learning_rate, std::uint64_t began) {
+  OfBucket& of = buckets_.at(bucket);
+  if (!of.is_summed) miss(fmt::format("updates {} without gradients", name_of(bucket)));
+  if (of.came_at > began) miss(fmt::format("does not wait for the gradients of {}", name_of(bucket)));
+  std::size_t first = 0;
+  for (const std::size_t p : meaning_.buckets[bucket].parameters) {
+    const std::size_t size = parameters_[p].size();
+    std::vector<Real> gradient(of.sums.begin() + static_cast<std::ptrdiff_t>(first),
+                               of.sums.begin() + static_cast<std::ptrdiff_t>(first + size));
+    for (Real& value : gradient) value *= static_cast<Real>(scale);
+    states_[p].begin();
+    states_[p].update(parameters_[p], gradient, std::clamp(of.range.begin, first, first + size) - first,
+                      std::clamp(of.range.end, first, first + size) - first, learning_rate);
+    first += size;
+  }
+  of.sums.clear();
+  of.is_summed = false;
+}
+
+template <class Real>
+std::vector<Real> Member<Real>::sent_gradients(std::uint32_t bucket, bool takes) {
+  OfBucket& of = buckets_[bucket];
+  std::vector<Real> sent = !of.compressed.empty() ? of.compressed
+                           : !of.copy.empty()     ? of.copy
+                                                  : own_gradients(bucket);
+  if (takes)
+    for (const std::size_t p : meaning_.buckets[bucket].parameters) gradients_[p].clear();
+  return sent;
+}
+
+template <class Real>
+std::vector<Real> Member<Real>::pushed_gradients(std::uint32_t bucket) {
+  std::vector<Real> pushed = sent_gradients(bucket, true);
+  buckets_.at(bucket).is_whole = false;
+  return pushed;
+}
+
+template <class Real>
+void Member<Real>::take_sum(std::uint32_t bucket, std::vector<Real> sum, std::uint64_t now) {
+  OfBucket& of = buckets_[bucket];
+  of.came_at = now;
+  if (!of.compressed.empty())
+    of.came = std::move(sum);
+  else if (!of.copy.empty())
+    of.copy = std::move(sum);
+  else
+    split(bucket, sum, {0, sum.size()}, gradients_);
+}
+
+template <class Real>
+void Member<Real>::add_to_range(std::uint32_t bucket, const std::vector<Real>& values, std::uint64_t now) {
+  OfBucket& of = buckets_.at(bucket);
+  of.sums.resize(values.size(), Real{0});
+  for (std::size_t e = of.range.begin; e < of.range.end; ++e) of.sums[e] += values[e];
+  of.is_summed = true;
+  of.came_at = now;
+}
+
+template <class Real>
+std::vector<Real> Member<Real>::parameters(std::uint32_t bucket) const {
+  return joined(bucket, parameters_);
+}
+
+template <class Real>
+void Member<Real>::take_parameters(std::uint32_t bucket, BucketRange range,
+                                   const std::vector<Real>& of_bucket) {
+  split(bucket, of_bucket, range, parameters_);
+}
+
+template <class Real>
+void Member<Real>::complete_parameters(std::uint32_t bucket, std::uint64_t now) {
+  OfBucket& of = buckets_.at(bucket);
+  of.is_whole = true;
+  of.whole_at = now;
+  if (of.forgets) of.gathered_at.push_back(now);
+}
+
+template class Member<double>;
+template class Member<float>;
+
+}  // namespace convoy::numerics

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/numerics/device_values.h"
+#include "sim/numerics/optimizer.h"
+
+namespace convoy::inline numerics {
+
+/// Elements [begin, end) of a bucket, whose tensors follow one another.
+struct BucketRange {
+  std::size_t begin = 0, end = 0;
+};
+/// The part with this number of `parts` that are as equal as possible.
+BucketRange part_of(std::size_t elements, std::size_t number, std::size_t parts);
+
+/// A device or a server: its parameters, their gradients, and what it has of buckets on their way.
+template <class Real>
+class Member {
+ public:
+  /// @param parameters with which training begins
+  Member(const Lesson& lesson, const Meaning& meaning, std::string name,
+         const ParameterValues<Real>& parameters);
+
+  /// Of a bucket, what of its parameters or their sums this member has alone. @param forgets the rest is not
+  /// there until it is gathered
+  void share(std::uint32_t bucket, BucketRange range, bool forgets);
+
+  void begin_step(std::int64_t step, std::int64_t position, double loss_scale);
+  /// Runs an operation of a plan. @param first image; @param began and now count events (DeviceValues::run)
+  void run(const OpMeaning& means, std::int64_t first, std::uint64_t began, double learning_rate);
+  /// A server updates its part of a bucket with what has been added up there, times `scale`.
+  void serve(std::uint32_t bucket, double scale, double learning_rate, std::uint64_t began);
+
+  // Messages. Values are those of a whole bucket, or of a range of it.
+
+  DeviceValues<Real>& results() { return values_; }
+  const DeviceValues<Real>& results() const { return values_; }
+  /// Gradients as they are sent: compressed, copied, or as they are. @param takes they are there no longer
+  std::vector<Real> sent_gradients(std::uint32_t bucket, bool takes);
+  /// The same to servers, whose new parameters then replace those of the bucket.
+  std::vector<Real> pushed_gradients(std::uint32_t bucket);
+  /// The sum over all members has come, to where the gradients were sent from.
+  void take_sum(std::uint32_t bucket, std::vector<Real> sum, std::uint64_t now);
+  /// Adds to the sums of the member's own range. @param values of the whole bucket
+  void add_to_range(std::uint32_t bucket, const std::vector<Real>& values, std::uint64_t now);
+  std::vector<Real> parameters(std::uint32_t bucket) const;  ///< those that are not there are old
+  void take_parameters(std::uint32_t bucket, BucketRange range, const std::vector<Real>& of_bucket);
+  /// All ranges have come.
+  void complete_parameters(std::uint32_t bucket, std::uint64_t now);
+
+  const ParameterValues<Real>& all_parameters() const { return parameters_; }
+  const ParameterValues<Real>& gradients() const { return gradients_; }
+  std::size_t elements(std::uint32_t bucket) const;
+  BucketRange range(std::uint32_t bucket) const { return buckets_.at(bucket).range; }
+
+ private:
+  struct OfBucket {
+    BucketRange range;
+    bool is_whole = true;  ///< all parameters are there
+    /// Its parameters go after each use, and are gathered for each: when, and how often they have gone.
+    bool forgets = false;
+    std::vector<std::uint64_t> gathered_at;
+    std::size_t gone = 0;
+    std::uint64_t whole_at = 0, came_at = 0;  ///< events
+    std::vector<Real> copy, compressed, came, sums;
+    std::vector<Real> residual;  ///< what compression has left for later steps
+    bool is_summed = false;
+  };
+
+  [[noreturn]] void miss(const std::string& what) const;
+  std::vector<Real> joined(std::uint32_t bucket, const ParameterValues<Real>& values) const;
+  void split(std::uint32_t bucket, const std::vector<Real>& from, BucketRange range,
+             ParameterValues<Real>& values) const;
+  std::vector<Real> own_gradients(std::uint32_t bucket) const;
+  void compress(std::uint32_t bucket);
+  void decompress(std::uint32_t bucket, std::uint64_t began);
+  void put_back(std::uint32_t bucket, std::uint64_t began);
+  void update(std::uint32_t layer, double learning_rate, std::uint64_t began);
+  void need_parameters(std::uint32_t layer, std::uint64_t began) const;
+  std::string name_of(std::uint32_t bucket) const;
+
+  const Lesson& lesson_;
+  const Meaning& meaning_;
+  std::string name_;
+  DeviceValues<Real> values_;
+  ParameterValues<Real> parameters_, gradients_;  ///< gradients: empty until one is added
+  std::vector<OptimizerState<Real>> states_;
+  std::map<std::uint32_t, OfBucket> buckets_;
+  std::vector<std::optional<std::uint32_t>> bucket_of_;  ///< by parameter: of those that are shared
+};
+
+}  // namespace convoy::numerics

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "sim/numerics/classroom.h"
+#include "sim/numerics/twin_order.h"
+#include "sim/replay/replay.h"
+
+namespace convoy::inline numerics {
+
+/// A plan whose steps follow one another, on real values: every device and server has its own, operations
+/// run in the order of the replay, and what one has of another has come by a message.
+template <class Real>
+class Twin {
+ public:
+  /// @param replayed the plan's replay
+  /// @pre refuses_plan(plan, lesson.graph) is "" (learn.h)
+  Twin(const Lesson& lesson, const Plan& plan, const Machine& machine, const ReplayResult& replayed,
+       double learning_rate);
+
+  /// Goes through the programs once. @return mean loss of the images
+  /// @throws MissingValue: the plan needs what is not there
+  double step();
+
+  const Classroom<Real>& classroom() const { return classroom_; }
+
+ private:
+  using Sender = std::pair<CommId, EndpointId>;
+
+  void begin(const TwinEvent& event, const Task& task);
+  void end(const TwinEvent& event, const Task& task);
+  void compute(const TwinEvent& event, const Task& task);
+  std::int64_t first_image(EndpointId endpoint, const ImageRange& images) const;
+  std::vector<Real> contribution(EndpointId endpoint, const CommMeaning& means);
+  void receive(EndpointId endpoint, CommId comm, const CommMeaning& means);
+  void collect(EndpointId endpoint, CommId comm, const CommMeaning& means);
+
+  const Lesson& lesson_;
+  const Plan& plan_;
+  double learning_rate_;
+  Classroom<Real> classroom_;
+  std::vector<TwinEvent> order_;
+  std::int64_t step_ = 0, batch_;
+  std::uint64_t now_ = 0;  ///< events of the step so far
+  std::map<std::pair<EndpointId, TaskId>, std::uint64_t> began_;
+  std::map<Sender, std::vector<typename DeviceValues<Real>::Carried>> carried_;  ///< results under way
+  std::map<Sender, std::vector<Real>> contributed_;  ///< gradients and parameters under way
+};
+
+}  // namespace convoy::numerics

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <vector>
+
+#include "sim/numerics/numerics_spec.h"
+#include "sim/results/result.h"
+#include "sim/run/simulate.h"
+
+namespace convoy::inline runs {
+
+/// Checks that the run's network and plan can learn from real values. @throws InputError
+void check_numerics(const NumericsSpec& spec, const PreparedRun& run);
+
+/// Trains the network of a run that was prepared with `numerics:`. @pre check_numerics
+/// @throws InputError: the data
+std::vector<LearningPoint> learning_of(const NumericsSpec& spec, const PreparedRun& run);
+
+}  // namespace convoy::runs

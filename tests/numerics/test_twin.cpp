@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
+#include <cmath>
+#include <set>
+#include <string>
+
+#include "sim/numerics/kernels.h"
+#include "sim/numerics/learn.h"
+#include "sim/numerics/learner.h"
+#include "sim/numerics/service_twin.h"
+#include "sim/numerics/twin.h"
+#include "tests/numerics/networks.h"
+#include "tests/prove/covered.h"
+#include "tests/prove/plan_mutants.h"
+
+using namespace convoy;
+using namespace convoy::lab;
+
+namespace {
+
+constexpr double rate = 0.05;
+constexpr std::uint64_t twin_seed = 7;
+
+DataSpec drawn(std::int64_t images) {
+  DataSpec spec;
+  spec.kind = DataSpec::Kind::drawn;
+  spec.train = images, spec.held_out = 10;
+  return spec;
+}
+
+/// A class's experiment: the plan, and data for its network.
+struct Course {
+  Course(const std::string& model, const std::string& cluster, const std::string& strategy,
+         const BatchSpec& batch, Optimizer optimizer)
+      : it(model, cluster, strategy, batch, with(optimizer)),
+        plan(plan_with_meaning(it)),
+        data(load_data(drawn(300), it.graph().model.input, 10, twin_seed)),
+        index(it.graph()),
+        order(twin_seed, data.train.count()),
+        lesson{it.graph(), data, index, twin_seed, order} {}
+  static TrainingOptions with(Optimizer optimizer) {
+    TrainingOptions options;
+    options.optimizer = optimizer;
+    return options;
+  }
+
+  std::int64_t batch() const { return std::llround(plan.images); }
+  /// The images that devices work on at a time, of the network's first layer.
+  std::vector<ImageShare> shares() const {
+    std::set<std::pair<std::int64_t, std::int64_t>> all;
+    for (const Role& role : plan.roles)
+      for (const Task& task : role.program)
+        for (const PlanOp& op : task.ops) {
+          if (op.meaning == no_meaning) continue;
+          const OpMeaning& means = plan.meaning->operations[op.meaning];
+          if (means.operation != 0) continue;
+          for (const EndpointId e : role.members)
+            all.emplace(std::llround(means.images.first + plan.meaning->lanes[e] * means.images.count),
+                        std::llround(means.images.count));
+        }
+    std::vector<ImageShare> shares;
+    for (const auto& [first, count] : all) shares.push_back({first, count});
+    return shares;
+  }
+
+  lab::Experiment it;
+  Plan plan;
+  LearningData data;
+  NetworkIndex index;
+  BatchOrder order;
+  Lesson lesson;
+};
+
+double distance(const ParameterValues<double>& a, const ParameterValues<double>& b) {
+  double largest = 0;
+  for (std::size_t p = 0; p < a.size(); ++p)
+    for (std::size_t e = 0; e < a[p].size(); ++e) {
+      const double off = std::abs(a[p][e] - b[p][e]) / std::max(1.0, std::abs(b[p][e]));
+      if (!(off <= largest)) largest = off;  // NaN as well
+    }
+  return largest;
+}
+
+/// How far a plan's parameters and losses are from those of one device, after three steps.
+double distance_after_three_steps(const Course& course, const Plan& plan) {
+  Learner<double> learner(course.it.graph(), course.data, twin_seed, rate);
+  const ReplayResult replayed = replay(plan, course.it.machine(), course.it.cost(), {});
+  Twin<double> twin(course.lesson, plan, course.it.machine(), replayed, rate);
+  double loss = 0;
+  for (int step = 0; step < 3; ++step)
+    loss = std::max(loss, std::abs(twin.step() - learner.step(course.batch(), course.shares())));
+  return std::max(loss, distance(twin.classroom().parameters(), learner.parameters()));
+}
+
+/// Covered experiments on small images, with a loss.
+std::string learning_model(const std::string& model) {
+  return boost::replace_all_copy(model, "input: [3, 8, 8],", "input: [3, 4, 4], loss: cross_entropy,");
+}
+
+/// In front of batch normalization a bias has no gradient that could be lost.
+std::string without_normalization(const std::string& model) {
+  return boost::replace_all_copy(model, "kind: batch_norm", "kind: tanh");
+}
+
+}  // namespace
+
+TEST_CASE("numerics: random replicas and pipelines have one device's parameters after three steps") {
+  int equal = 0, own = 0, endless = 0;
+  for (unsigned seed = 1; seed <= 24; ++seed) {
+    Dice dice(seed + 700);
+    const CoveredExperiment of(dice);
+    const Optimizer optimizer = dice.one_of<Optimizer>({Optimizer::sgd, Optimizer::momentum});
+    CAPTURE(seed);
+    CAPTURE(of.model);
+    CAPTURE(of.cluster);
+    CAPTURE(of.strategy);
+    if (of.batch == 48) {
+      ++endless;
+      const Course course(learning_model(of.model), of.cluster, of.strategy,
+                          {of.batch, std::nullopt, {"test", 1, 1}}, optimizer);
+      CHECK(refuses_plan(course.plan, course.it.graph()).find("never flushed") != std::string::npos);
+      continue;
+    }
+    const Course course(learning_model(of.model), of.cluster, of.strategy, {4, std::nullopt, {"test", 1, 1}},
+                        optimizer);
+    REQUIRE(refuses_plan(course.plan, course.it.graph()) == "");
+    REQUIRE(refuses_numerics(course.it.graph().model) == "");
+    const double off = distance_after_three_steps(course, course.plan);
+    const bool alone = course.it.machine().devices.size() == 1;
+    if (of.strategy.find("compression") == std::string::npos || alone) {
+      CHECK(off < 1e-10);
+      ++equal;
+    } else {
+      // Of its own way: rounded to half precision, or with most gradients left for later.
+      CHECK(off < (of.strategy.find("fp16") != std::string::npos ? 0.02 : 5.0));
+      ++own;
+    }
+  }
+  CHECK(equal >= 10);
+  CHECK(own >= 2);
+  MESSAGE(equal << " plans equal to one device, " << own << " with compression, " << endless << " refused");
+}
+
+TEST_CASE("numerics: shares by speed, Adam, dropout and parameter servers have one device's parameters") {
+  const std::string five = star(5, "1GB/s", "1us", ", speed_spread: 0.4"), four = star(4, "1GB/s", "1us");
+  const std::string model = boost::replace_first_copy(learning_network("resnet"), "{name: f,",
+                                                      "{name: d, kind: dropout, rate: 0.3}, {name: f,");
+  for (const auto& [cluster, strategy] :
+       {std::pair<std::string, std::string>{five, "{kind: data_parallel, sync: all_reduce, shares: speed}"},
+        {four, "{kind: data_parallel, sync: all_reduce, algorithm: ring, zero: 3, bucket: 3kB}"},
+        {four, "{kind: data_parallel, sync: parameter_server, servers: 1}"},
+        {four, "{kind: data_parallel, sync: parameter_server, servers: 3, sharding: even, bucket: 2kB}"},
+        {four, "{kind: data_parallel, sync: parameter_server, servers: 2, pull: at_first_use}"},
+        {four,
+         "{kind: data_parallel, sync: parameter_server, servers: 2, placement: dedicated, pull: after_all, "
+         "micro_batches: 2, overlap: false}"}})
+    for (const Optimizer optimizer : {Optimizer::adam, Optimizer::momentum}) {
+      CAPTURE(strategy);
+      const Course course(model, cluster, strategy, {4, std::nullopt, {"test", 1, 1}}, optimizer);
+      REQUIRE(refuses_plan(course.plan, course.it.graph()) == "");
+      // Adam divides by gradients' roots, which magnifies how sums are rounded.
+      CHECK(distance_after_three_steps(course, course.plan) < (optimizer == Optimizer::adam ? 1e-7 : 1e-10));
+    }
+}
+
+TEST_CASE("numerics: a plan with a mistake misses a value or learns otherwise than one device") {
+  int made = 0, missed = 0, wrong = 0;
+  std::string silent;
+  for (unsigned seed = 1; made < 24; ++seed) {
+    Dice dice(seed + 30'000);
+    const CoveredExperiment of(dice);
+    if (of.batch == 48 || of.strategy.find("compression") != std::string::npos) continue;
+    const Course course(without_normalization(learning_model(of.model)), of.cluster, of.strategy,
+                        {4, std::nullopt, {"test", 1, 1}}, Optimizer::sgd);
+    if (course.it.machine().devices.size() < 2) continue;
+    Plan plan = course.plan;
+    plan.meaning = std::make_shared<Meaning>(*plan.meaning);
+    const auto mutant = dice.one_of<PlanMutant>(
+        {PlanMutant::gradient_lost, PlanMutant::result_lost, PlanMutant::operation_dropped,
+         PlanMutant::update_dropped, PlanMutant::border_off_by_one, PlanMutant::micro_batch_twice});
+    const std::string what = change(plan, course.it.graph(), mutant, dice);
+    if (what.empty()) continue;
+    ++made;
+    CAPTURE(seed);
+    CAPTURE(what);
+    try {
+      if (distance_after_three_steps(course, plan) > 1e-10)
+        ++wrong;
+      else
+        silent += fmt::format("seed {}: {}: {}\n", seed, what, of.strategy);
+    } catch (const std::exception& error) {
+      CHECK_FALSE(std::string(error.what()).empty());
+      ++missed;
+    }
+  }
+  MESSAGE(missed << " miss a value, " << wrong << " learn otherwise, of " << made);
+  CHECK_MESSAGE(silent.empty(), silent);
+  CHECK(missed > 0);
+  CHECK(wrong > 0);
+}
+
+namespace {
+
+/// A second way to train with servers that update at once: whole gradients from a learner with the client's
+/// parameters, plain SGD, everything kept by hand.
+ParameterValues<double> by_hand(const Course& course, const ServiceLog& log) {
+  const TrainingGraph& graph = course.it.graph();
+  ParameterValues<double> server = first_parameters<double>(graph, twin_seed);
+  std::map<EndpointId, ParameterValues<double>> client, gradient;
+  std::map<EndpointId, std::int64_t> steps;
+  const Service& service = *course.plan.service();
+  const auto images = static_cast<std::int64_t>(service.clients.front().images);
+  std::map<std::uint32_t, std::vector<EndpointId>> waiting;
+  for (const ServiceLog::Event& event : log.events) {
+    if (event.kind == ServiceLog::Event::Kind::begin) {
+      auto& own = client.try_emplace(event.client, server).first->second;
+      if (steps[event.client] == 0) own = first_parameters<double>(graph, twin_seed);
+      Learner<double> learner(graph, course.data, twin_seed, rate);
+      learner.set_parameters(own);
+      const std::int64_t first =
+          steps[event.client]++ * course.batch() + course.plan.meaning->lanes[event.client] * images;
+      gradient[event.client] = learner.gradients(images, {{first, images}});
+      continue;
+    }
+    const Communication& push = course.plan.communications[service.exchanges[event.exchange].push];
+    const std::uint32_t bucket = course.plan.meaning->communications[push.meaning].bucket;
+    for (const std::size_t p : course.plan.meaning->buckets[bucket].parameters) {
+      if (event.kind == ServiceLog::Event::Kind::answer) client[event.client][p] = server[p];
+      if (event.kind != ServiceLog::Event::Kind::update) continue;
+      for (const EndpointId e : waiting[event.exchange])
+        for (std::size_t i = 0; i < server[p].size(); ++i)
+          server[p][i] -= rate * gradient[e][p][i] / static_cast<double>(waiting[event.exchange].size());
+    }
+    if (event.kind == ServiceLog::Event::Kind::add) waiting[event.exchange].push_back(event.client);
+    if (event.kind == ServiceLog::Event::Kind::update) waiting[event.exchange].clear();
+  }
+  return server;
+}
+
+}  // namespace
+
+TEST_CASE("numerics: workers one by one learn as a second program does from the log of the replay") {
+  for (const std::string more : {"mode: async", "mode: async, servers: 3", "mode: ssp, staleness: 2",
+                                 "backup_workers: 1", "backup_workers: 1, servers: 2"}) {
+    CAPTURE(more);
+    const std::string strategy = "{kind: data_parallel, sync: parameter_server, " + more + "}";
+    const Course course(learning_network("lenet"), star(4, "20MB/s", "10us", ", speed_spread: 0.3"), strategy,
+                        {4, std::nullopt, {"test", 1, 1}}, Optimizer::sgd);
+    REQUIRE(refuses_plan(course.plan, course.it.graph()) == "");
+    ServiceLog log;
+    log.steps_wanted = 60;
+    ReplayOptions options;
+    options.fold = false;
+    options.service_log = &log;
+    const ReplayResult logged = replay(course.plan, course.it.machine(), course.it.cost(), options);
+    CHECK(std::is_sorted(log.events.begin(), log.events.end(),
+                         [](const auto& a, const auto& b) { return a.time_s < b.time_s; }));
+    CHECK(logged.step_time_s ==
+          doctest::Approx(replay(course.plan, course.it.machine(), course.it.cost(), {}).step_time_s)
+              .epsilon(1e-9));
+    log.events.resize(std::min<std::size_t>(log.events.size(), 600));
+    ServiceTwin<double> twin(course.lesson, course.plan, course.it.machine(), rate);
+    for (const ServiceLog::Event& event : log.events) twin.happen(event);
+    CHECK(distance(twin.classroom().parameters(), by_hand(course, log)) < 1e-10);
+    CHECK(twin.images() > 0);
+  }
+}
+
+TEST_CASE("numerics: one asynchronous worker is one device, and single precision is close to double") {
+  const Course course(learning_network("lenet"), star(1, "1GB/s", "1us"),
+                      "{kind: data_parallel, sync: parameter_server, mode: async}",
+                      {8, std::nullopt, {"test", 1, 1}}, Optimizer::momentum);
+  NumericsSpec spec;
+  spec.data = drawn(300);
+  spec.seed = twin_seed, spec.steps = 12, spec.learning_rate = rate;
+  const auto points = [&] {
+    return learn(spec, course.data, course.plan, course.it.graph(), course.it.machine(), course.it.cost());
+  };
+  const std::vector<LearntPoint> in_double = points();
+  spec.precision = NumericsSpec::Real::in_single;
+  const std::vector<LearntPoint> in_single = points();
+  REQUIRE(in_double.size() == 12);
+  Learner<double> learner(course.it.graph(), course.data, twin_seed, rate);
+  for (std::size_t i = 0; i < in_double.size(); ++i) {
+    CHECK(in_double[i].step == static_cast<std::int64_t>(i) + 1);
+    CHECK(in_double[i].time_s > (i == 0 ? 0 : in_double[i - 1].time_s));
+    CHECK(in_double[i].loss == doctest::Approx(learner.step(8, {{0, 8}})).epsilon(1e-9));
+    CHECK(in_double[i].accuracy == learner.judged().accuracy);
+    CHECK(in_single[i].loss == doctest::Approx(in_double[i].loss).epsilon(1e-4));
+    CHECK(in_single[i].time_s == in_double[i].time_s);
+  }
+}
