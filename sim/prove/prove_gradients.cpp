@@ -135,6 +135,7 @@ class GradientProver {
     BucketUse& of = use.buckets[carries.bucket];
     switch (carries.kind) {
       case Kind::results:
+      case Kind::parts:
         throw NotCovered(fmt::format("'{}' carries results of operations in a collective", comm.name));
       case Kind::sum:
       case Kind::gather_gradients:

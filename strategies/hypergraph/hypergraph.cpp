@@ -113,7 +113,8 @@ class HypergraphStrategy : public Strategy {
     Plan plan =
         parts == 1
             ? single_plan(input, batch, options_.micro_batches)
-            : plan_placed(slice_graph(input.graph, nodes, assignment, parts, images, options_.micro_batches),
+            : plan_placed(slice_graph(input.graph, nodes, assignment, parts, images, options_.micro_batches,
+                                      input.meaning),
                           input.machine, input.cost);
     PartitionSummary summary{method_names[static_cast<std::size_t>(options_.method)],
                              connectivity(nodes.graph, assignment) * static_cast<double>(batch),
