@@ -99,6 +99,10 @@ class PartsProver {
         if (images != 0 && means.images.count != images)
           throw NotCovered("micro-batches of different sizes, in parts");
         images = means.images.count;
+        if (means.images.first != static_cast<double>(means.micro_batch) * images)
+          throw Refuted(fmt::format("{} works on images from {} on, and its micro-batch {} begins elsewhere",
+                                    graph_.operations[means.operation].name, means.images.first,
+                                    means.micro_batch));
         micro_batches_ = std::max(micro_batches_, means.micro_batch + 1);
       }
     }
