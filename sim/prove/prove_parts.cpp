@@ -47,6 +47,7 @@ struct Device {
   std::map<std::uint32_t, std::vector<Value>> parameter_gradients, parameters;  ///< by layer
   std::vector<Value> images;
   std::map<std::uint32_t, std::pair<TaskId, Box>> updates;  ///< by layer
+  std::set<std::uint32_t> updated;                          ///< layers, by what has been visited
   std::set<std::pair<std::int64_t, Term>> done;
 };
 
@@ -399,7 +400,11 @@ class PartsProver {
     const Box work = in_layout(means.layout, device.endpoint, whole);
     check_work(device, t, op, operation, work.volume() / whole.volume());
     if (work.empty()) return;
-    if (operation.phase == Phase::update) return;  // find_update, check_updates
+    if (operation.phase == Phase::update) {
+      check_gradient(device, operation.layer, t, work);
+      device.updated.insert(operation.layer);
+      return;
+    }
     const Term term{means.operation, work};
     for (const auto& [micro_batch, other] : device.done)
       if (micro_batch == means.micro_batch && other.operation == term.operation && overlap(other.work, work))
@@ -474,7 +479,8 @@ class PartsProver {
     if (const auto own = device.updates.find(layer); own != device.updates.end()) {
       const auto& [update, box] = own->second;
       subtract(wanted, parameter_part(layer, box));
-      if (order.begins[t] > order.begins[update])
+      const bool computes = plan_.roles[device.role].program[t].kind == Task::Kind::compute;
+      if (computes ? device.updated.contains(layer) : order.begins[t] > order.begins[update])
         throw Refuted(fmt::format("{}: {} comes after the update of {}, of whose old version it is",
                                   at(device, t), graph_.operations[means.operation].name,
                                   graph_.model.layers[layer].name));
@@ -643,7 +649,7 @@ class PartsProver {
     }
   }
 
-  /// Every parameter has one device that updates it, with the gradient of all images.
+  /// Every parameter has one device that updates it.
   void check_updates() const {
     std::map<std::uint32_t, std::vector<Box>> left;
     for (const Parameter& parameter : graph_.parameters)
@@ -658,7 +664,6 @@ class PartsProver {
           throw Refuted(fmt::format("{}: another device updates {}, too", at(device, update.first),
                                     of_layer(layer, rest.front())));
         subtract(left[layer], part);
-        check_gradient(device, layer, update.first, update.second);
       }
     for (const auto& [layer, boxes] : left)
       if (!boxes.empty())
