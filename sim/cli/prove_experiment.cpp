@@ -19,12 +19,14 @@
 namespace convoy::inline cli {
 namespace {
 
-/// Each phase, and each change from one to the next; the first that is not proved, if any.
+/// Each phase, and each change from one to the next: the first that is refuted, else the first that is not
+/// proved, if any.
 Proof prove_phases(const PreparedRun& run, const BatchSpec& batch, std::string& what) {
   const std::vector<RunPhase>& phases = run.phased->phases;
   Proof all;
   std::string devices;
   std::set<std::string> allowed;
+  std::optional<Proof> not_covered;
   for (std::size_t i = 0; i < phases.size(); ++i) {
     const RunPhase& phase = phases[i];
     const Machine machine = first_devices(run.phased->machine, phase.devices);
@@ -33,15 +35,16 @@ Proof prove_phases(const PreparedRun& run, const BatchSpec& batch, std::string& 
     if (i > 0) proofs.push_back(prove_change(phases[i - 1], phase, *run.graph, run.phased->machine));
     for (Proof& proof : proofs) {
       proof.tasks += all.tasks;
-      if (proof.outcome != Proof::Outcome::proved) {
+      if (proof.outcome != Proof::Outcome::proved)
         proof.text = fmt::format("from step {} on: {}", phase.at_step, proof.text);
-        return proof;
-      }
+      if (proof.outcome == Proof::Outcome::refuted) return proof;
+      if (proof.outcome == Proof::Outcome::not_covered && !not_covered) not_covered = proof;
       if (!proof.allowed.empty()) allowed.insert(proof.allowed);
       all = std::move(proof);
     }
     devices += fmt::format("{}{}", i == 0 ? "" : i + 1 == phases.size() ? " and then " : ", ", phase.devices);
   }
+  if (not_covered) return *not_covered;
   all.allowed = fmt::format("{}", fmt::join(allowed, ", "));
   what = fmt::format("{} images on {} devices", run.plan.images, devices);
   return all;

@@ -49,9 +49,8 @@ std::int64_t count(const IndexSet& set) {
 }
 
 bool contains(const IndexSet& set, std::int64_t index) {
-  return std::any_of(set.begin(), set.end(), [&](const IndexRange& range) {
-    return range.begin <= index && index < range.end;
-  });
+  return std::any_of(set.begin(), set.end(),
+                     [&](const IndexRange& range) { return range.begin <= index && index < range.end; });
 }
 
 std::string text_of(const IndexSet& set) {

@@ -121,7 +121,8 @@ Box LayerMaps::read(std::size_t layer, std::size_t k, const Box& work) const {
     box[Box::columns] = along(maps, 1, work[Box::columns]);
   } else if (maps.pools) {
     std::set<std::int64_t> rows, cols;
-    for_each(work[Box::inputs], [&](std::int64_t at) { rows.insert(at / columns), cols.insert(at % columns); });
+    for_each(work[Box::inputs],
+             [&](std::int64_t at) { rows.insert(at / columns), cols.insert(at % columns); });
     box[Box::rows] = in_order(rows);
     box[Box::columns] = in_order(cols);
   }

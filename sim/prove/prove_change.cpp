@@ -71,9 +71,10 @@ std::string check_change(const RunPhase& before, const RunPhase& after, const Tr
     if (comm.bytes >= state_bytes * (1 - 1e-9)) spread(traffic, comm, machine, has);
   for (const EndpointId e : now)
     if (!has.contains(e) || (!old.contains(e) && !takes_part.contains(e)))
-      throw Refuted(fmt::format("{} begins at step {}, and no message brings it the {} bytes of parameters "
-                                "and optimizer's state",
-                                machine.endpoint_name(e), after.at_step, state_bytes));
+      throw Refuted(
+          fmt::format("{} begins at step {}, and no message brings it the {} bytes of parameters "
+                      "and optimizer's state",
+                      machine.endpoint_name(e), after.at_step, state_bytes));
   return "";
 }
 

@@ -426,8 +426,8 @@ class PartsProver {
     if ((op.operation != PlanOp::of_plan && &graph_.operations[op.operation] != &operation) || !alike ||
         other || std::abs(op.images - images) > 1e-9 * images ||
         std::abs(does - wanted) > 1e-9 * (1 + wanted))
-      throw Refuted(fmt::format("{}: {} does other work than this part of {}", at(device, t), op.name,
-                                operation.name));
+      throw Refuted(
+          fmt::format("{}: {} does other work than this part of {}", at(device, t), op.name, operation.name));
   }
 
   void read_all(const Device& device, TaskId t, const OpMeaning& means, const Operation& operation,
@@ -491,8 +491,7 @@ class PartsProver {
           subtract(wanted, parameter_part(layer, value.box));
     if (!wanted.empty())
       throw Refuted(fmt::format("{}: {} needs parameters of {}, and they are not there", at(device, t),
-                                graph_.operations[means.operation].name,
-                                of_layer(layer, wanted.front())));
+                                graph_.operations[means.operation].name, of_layer(layer, wanted.front())));
   }
   /// All work that has the same parameters.
   Box parameter_part(std::uint32_t layer, const Box& box) const {
@@ -666,8 +665,7 @@ class PartsProver {
         subtract(left[layer], part);
       }
     for (const auto& [layer, boxes] : left)
-      if (!boxes.empty())
-        throw Refuted(fmt::format("nobody updates {}", of_layer(layer, boxes.front())));
+      if (!boxes.empty()) throw Refuted(fmt::format("nobody updates {}", of_layer(layer, boxes.front())));
   }
 
   // Messages.
@@ -811,8 +809,8 @@ class PartsProver {
         for (Term& term : part.terms) term.work = intersection(term.work, parameter_part(result.layer, box));
       }
     if (values.empty())
-      throw Refuted(fmt::format("{}: does not wait for {}", at(device, t),
-                                graph_.operations[result.operation].name));
+      throw Refuted(
+          fmt::format("{}: does not wait for {}", at(device, t), graph_.operations[result.operation].name));
     return values;
   }
 
@@ -879,8 +877,8 @@ class PartsProver {
   const HappensBefore& order_;
   std::int64_t micro_batches_ = 1;
   LayerMaps maps_;
-  std::vector<double> made_bytes_;          ///< by operation
-  std::vector<std::vector<Slot>> readers_;  ///< by layer
+  std::vector<double> made_bytes_;                                                    ///< by operation
+  std::vector<std::vector<Slot>> readers_;                                            ///< by layer
   std::vector<std::optional<OpId>> data_gradient_, loss_gradient_, weight_gradient_;  ///< by layer
   std::vector<Device> devices_;                                                       ///< by endpoint
   std::vector<std::vector<std::pair<std::uint32_t, Task::Kind>>> users_;  ///< by communication: roles

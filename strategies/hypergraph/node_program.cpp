@@ -147,8 +147,8 @@ class Slicer {
     if (!forward) operation = gradient_made_for(j);
     meaning.kind = forward ? CommMeaning::Kind::results : CommMeaning::Kind::parts;
     if (operation == no_meaning) return meaning;
-    meaning.results = {{operation, layers_[j].model_layer, forward ? owned(j) : read(j),
-                        forward ? read(j) : owned(j)}};
+    meaning.results = {
+        {operation, layers_[j].model_layer, forward ? owned(j) : read(j), forward ? read(j) : owned(j)}};
     return meaning;
   }
 

@@ -18,7 +18,6 @@ namespace convoy::inline strategies {
 /// @param meaning whether to say what the operations and messages mean; not said of networks in which several
 /// layers read a tensor
 PlacedWork slice_graph(const TrainingGraph& graph, const NodeHypergraph& nodes, const Parts& parts,
-                       std::uint32_t count, double images, std::uint32_t micro_batches,
-                       bool meaning = false);
+                       std::uint32_t count, double images, std::uint32_t micro_batches, bool meaning = false);
 
 }  // namespace convoy::strategies

@@ -85,13 +85,14 @@ TEST_CASE("proof: each phase of an elastic run, and what newcomers get") {
   CHECK(refused == grown);
 }
 
-TEST_CASE("proof: an elastic pipeline does not say which part comes from whom; a restart reads a checkpoint") {
+TEST_CASE(
+    "proof: an elastic pipeline does not say which part comes from whom; a restart reads a checkpoint") {
   Dice dice(3);
   const std::string model = blocks(dice, 2);
   const std::string schedule = "schedule: [{at_step: 0, devices: 2}, {at_step: 5, devices: 4}]";
-  const ElasticRun pipeline(model, 4, 16,
-                            "{kind: elastic, inner: {kind: pipeline, stages: 2, micro_batches: 2}, " + schedule +
-                                "}");
+  const ElasticRun pipeline(
+      model, 4, 16,
+      "{kind: elastic, inner: {kind: pipeline, stages: 2, micro_batches: 2}, " + schedule + "}");
   CHECK(pipeline.of_phase(1).outcome == Proof::Outcome::proved);
   CHECK(pipeline.of_change(1).outcome == Proof::Outcome::not_covered);
   const ElasticRun restart(model, 4, 16,

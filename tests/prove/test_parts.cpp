@@ -31,7 +31,8 @@ std::string network(Dice& dice, bool branches) {
     add(fmt::format("name: relu{}, kind: relu", block));
     if (branches && dice.coin()) {
       add(fmt::format("name: left{0}, kind: conv2d, out_channels: 8, kernel: 1, inputs: [relu{0}]", block));
-      add(fmt::format("name: right{0}, kind: conv2d, out_channels: 8, kernel: 3, padding: 1, inputs: "
+      add(
+          fmt::format("name: right{0}, kind: conv2d, out_channels: 8, kernel: 3, padding: 1, inputs: "
                       "[relu{0}]",
                       block));
       const std::string third = dice.coin() ? fmt::format(", relu{}", block) : "";
@@ -137,7 +138,8 @@ TEST_CASE("boxes: intersections and differences have the elements that they shou
       const std::array<std::int64_t, Box::axes> at{i % 3, i / 3 % 3, i / 9 % 3, i / 27 % 3, i / 81};
       volume += has(a, at);
       CHECK(has(intersection(a, b), at) == (has(a, at) && has(b, at)));
-      const auto times = std::count_if(left.begin(), left.end(), [&](const Box& part) { return has(part, at); });
+      const auto times =
+          std::count_if(left.begin(), left.end(), [&](const Box& part) { return has(part, at); });
       CHECK(times == (has(a, at) && !has(b, at) ? 1 : 0));
     }
     CHECK(a.volume() == volume);
@@ -146,8 +148,10 @@ TEST_CASE("boxes: intersections and differences have the elements that they shou
 
 TEST_CASE("parts of layers: what a part reads, and who reads a part, by hand") {
   const lab::Experiment it(
-      "{name: net, input: [4, 9, 9], layers: [{name: a, kind: conv2d, out_channels: 6, kernel: 3, stride: 2}, "
-      "{name: g, kind: conv2d, out_channels: 4, kernel: 1, groups: 2}, {name: flat, kind: flatten}, {name: fc, "
+      "{name: net, input: [4, 9, 9], layers: [{name: a, kind: conv2d, out_channels: 6, kernel: 3, stride: "
+      "2}, "
+      "{name: g, kind: conv2d, out_channels: 4, kernel: 1, groups: 2}, {name: flat, kind: flatten}, {name: "
+      "fc, "
       "kind: linear, out_features: 2}]}",
       star(2, "1GB/s", "1us"), "{kind: single}", 2);
   const LayerMaps maps(it.graph(), 2);
@@ -214,7 +218,7 @@ TEST_CASE("proof: of plans in parts with a mistake, at least 95 of 100 are refus
       const int mutant = dice.between(0, static_cast<int>(of_plans.size()) + 2);
       const auto own = static_cast<std::size_t>(mutant);
       plan.meaning = std::make_shared<Meaning>(*plan.meaning);
-      const std::string what = own < of_plans.size() ? change(plan, it.graph(), of_plans[own], dice)
+      const std::string what = own < of_plans.size()    ? change(plan, it.graph(), of_plans[own], dice)
                                : own == of_plans.size() ? lose_addition(plan, dice)
                                                         : change_layout(plan, dice);
       if (what.empty()) continue;
