@@ -44,7 +44,6 @@ class PlacedPlanner {
     Meaning& meaning = *(plan_.meaning = std::make_shared<Meaning>());
     meaning.layouts = work_.meaning->layouts;
     meaning.has_images = work_.meaning->has_images;
-    meaning.has_images.resize(machine_.endpoint_count(), false);
     meaning.lanes.assign(machine_.endpoint_count(), 0);
     for (EndpointId e = 0; e < machine_.endpoint_count(); ++e) meaning.positions.push_back(e);
   }

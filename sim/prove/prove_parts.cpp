@@ -234,7 +234,7 @@ class PartsProver {
   }
 
   void read_images(const Device& device, TaskId t, const OpMeaning& reader, std::vector<Box> wanted) const {
-    if (meaning_.has_images[device.endpoint]) return;
+    if (has_images(device)) return;
     for (const Value& value : device.images)
       if (value.micro_batch == reader.micro_batch && is_before(device, value.task, t))
         subtract(wanted, value.box);
@@ -454,6 +454,9 @@ class PartsProver {
         if (reads_images(inputs[k])) read_images(device, t, means, {images_read(operation.layer, k, work)});
     if (operation.phase != Phase::forward) read_gradient(device, t, means, operation.layer, own);
     if (operation.phase != Phase::weight_gradient) read_parameters(device, t, means, operation.layer, work);
+  }
+  bool has_images(const Device& device) const {
+    return device.endpoint < meaning_.has_images.size() && meaning_.has_images[device.endpoint];
   }
   /// Images, or a view of them.
   bool reads_images(LayerIndex input) const {
@@ -773,7 +776,7 @@ class PartsProver {
     const std::int64_t m = carries.micro_batch;
     if (box.empty()) return {};
     if (result.operation == no_meaning) {
-      if (!meaning_.has_images[device.endpoint])
+      if (!has_images(device))
         throw Refuted(fmt::format("{}: sends images, and has none", at(device, t)));
       return {{no_meaning, box, {}, t, m}};
     }
