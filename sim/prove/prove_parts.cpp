@@ -776,8 +776,7 @@ class PartsProver {
     const std::int64_t m = carries.micro_batch;
     if (box.empty()) return {};
     if (result.operation == no_meaning) {
-      if (!has_images(device))
-        throw Refuted(fmt::format("{}: sends images, and has none", at(device, t)));
+      if (!has_images(device)) throw Refuted(fmt::format("{}: sends images, and has none", at(device, t)));
       return {{no_meaning, box, {}, t, m}};
     }
     const Value value{result.operation, box, {}, t, m};
