@@ -6,15 +6,49 @@
 #include <algorithm>
 #include <optional>
 #include <ostream>
+#include <set>
 #include <utility>
 
 #include "sim/base/clean_text.h"
+#include "sim/prove/prove_change.h"
 #include "sim/run/output_folder.h"
 #include "sim/run/search/search_spec.h"
 #include "sim/run/simulate.h"
+#include "topologies/first_devices.h"
 
 namespace convoy::inline cli {
 namespace {
+
+/// Each phase, and each change from one to the next: the first that is refuted, else the first that is not
+/// proved, if any.
+Proof prove_phases(const PreparedRun& run, const BatchSpec& batch, std::string& what) {
+  const std::vector<RunPhase>& phases = run.phased->phases;
+  Proof all;
+  std::string devices;
+  std::set<std::string> allowed;
+  std::optional<Proof> not_covered;
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    const RunPhase& phase = phases[i];
+    const Machine machine = first_devices(run.phased->machine, phase.devices);
+    std::vector<Proof> proofs{prove_plan(phase.plan, phase.report, *run.graph, machine,
+                                         static_cast<double>(batch.over(phase.devices)))};
+    if (i > 0) proofs.push_back(prove_change(phases[i - 1], phase, *run.graph, run.phased->machine));
+    for (Proof& proof : proofs) {
+      proof.tasks += all.tasks;
+      if (proof.outcome != Proof::Outcome::proved)
+        proof.text = fmt::format("from step {} on: {}", phase.at_step, proof.text);
+      if (proof.outcome == Proof::Outcome::refuted) return proof;
+      if (proof.outcome == Proof::Outcome::not_covered && !not_covered) not_covered = proof;
+      if (!proof.allowed.empty()) allowed.insert(proof.allowed);
+      all = std::move(proof);
+    }
+    devices += fmt::format("{}{}", i == 0 ? "" : i + 1 == phases.size() ? " and then " : ", ", phase.devices);
+  }
+  if (not_covered) return *not_covered;
+  all.allowed = fmt::format("{}", fmt::join(allowed, ", "));
+  what = fmt::format("{} images on {} devices", run.plan.images, devices);
+  return all;
+}
 
 Proof prove_point(Preparer& preparer, std::size_t index, std::string& what,
                   std::optional<PlannedPoint>& planned) {
@@ -24,7 +58,7 @@ Proof prove_point(Preparer& preparer, std::size_t index, std::string& what,
             "`kind: auto` tries many plans; write the strategy that is to be proved"};
   const PreparedRun run = preparer.prepare(index);
   planned = planned_point(run);
-  if (run.phased) return {Proof::Outcome::not_covered, "devices come and go"};
+  if (run.phased) return prove_phases(run, experiment.point(index).training.batch, what);
   const std::size_t devices = devices_used(run.plan, run.machine);
   const BatchSpec batch = experiment.point(index).training.batch;
   what = fmt::format("{} images on {} {}", run.plan.images, devices, devices == 1 ? "device" : "devices");

@@ -21,6 +21,7 @@ class PlacedPlanner {
 
   Plan build() {
     plan_.images = work_.images * work_.micro_batches;
+    if (work_.meaning) begin_meaning();
     for (const PlacedMessage& message : work_.messages) add_communications(message);
     for (PlacedDevice& device : work_.devices) place_tensors(device.tensors, operations(device));
     const std::vector<std::vector<ScheduledStep>> order = orders();
@@ -35,6 +36,35 @@ class PlacedPlanner {
     for (PlacedStep& step : device.steps)
       for (PlanOp& op : step.ops) program.push_back(&op);
     return program;
+  }
+
+  // Meaning.
+
+  void begin_meaning() {
+    Meaning& meaning = *(plan_.meaning = std::make_shared<Meaning>());
+    meaning.layouts = work_.meaning->layouts;
+    meaning.has_images = work_.meaning->has_images;
+    meaning.lanes.assign(machine_.endpoint_count(), 0);
+    for (EndpointId e = 0; e < machine_.endpoint_count(); ++e) meaning.positions.push_back(e);
+  }
+
+  /// What an operation means of a micro-batch.
+  void mean(PlanOp& op, std::uint32_t micro_batch) const {
+    if (op.meaning == no_meaning) return;
+    OpMeaning meaning = work_.meaning->operations[op.meaning];
+    meaning.micro_batch = micro_batch;
+    meaning.images.first += micro_batch * work_.images;
+    op.meaning = static_cast<std::uint32_t>(plan_.meaning->operations.size());
+    plan_.meaning->operations.push_back(meaning);
+  }
+
+  std::uint32_t meaning_of(const PlacedMessage& message, std::uint32_t micro_batch) {
+    if (!work_.meaning) return no_meaning;
+    CommMeaning meaning = message.meaning;
+    meaning.micro_batch = micro_batch;
+    meaning.images = {micro_batch * work_.images, work_.images};
+    plan_.meaning->communications.push_back(std::move(meaning));
+    return static_cast<std::uint32_t>(plan_.meaning->communications.size() - 1);
   }
 
   // Communications: one a micro-batch, next to each other.
@@ -61,8 +91,9 @@ class PlacedPlanner {
         patterns_.try_emplace({group, round.pairs, round.fractions}, plan_.patterns.size());
     if (fresh) plan_.patterns.push_back({{std::move(group)}, {std::move(round)}});
     for (std::uint32_t m = 0; m < work_.micro_batches; ++m)
-      plan_.communications.push_back(
-          {message.name + suffix(m), static_cast<std::uint32_t>(pattern->second), bytes});
+      plan_.communications.push_back({message.name + suffix(m), static_cast<std::uint32_t>(pattern->second),
+                                      bytes, Fidelity::automatic, 0, CommPurpose::other,
+                                      meaning_of(message, m)});
   }
 
   CommId comm_of(std::uint32_t message, std::uint32_t micro_batch) const {
@@ -134,7 +165,10 @@ class PlacedPlanner {
     for (const ScheduledStep& scheduled : order)
       add_step(tasks, device.steps[scheduled.step], scheduled.micro_batch, sent);
     if (!order.empty()) tasks.close();
-    for (const PlanOp& op : device.update) tasks.add(op);
+    for (PlanOp op : device.update) {
+      mean(op, 0);
+      tasks.add(std::move(op));
+    }
     if (!device.update.empty()) tasks.close("update");
     return role;
   }
@@ -149,6 +183,7 @@ class PlacedPlanner {
       tasks.receive(plan_, comm_of(message, micro_batch), before);
     for (PlanOp op : step.ops) {
       op.name += suffix(micro_batch);
+      mean(op, micro_batch);
       tasks.add(std::move(op));
     }
     if (!step.name.empty()) tasks.close(step.name + suffix(micro_batch));
@@ -167,6 +202,13 @@ class PlacedPlanner {
 };
 
 }  // namespace
+
+void PlacedWork::mean(PlanOp& op, OpMeaning of) {
+  if (!meaning) return;
+  of.images = {0, images};
+  op.meaning = static_cast<std::uint32_t>(meaning->operations.size());
+  meaning->operations.push_back(of);
+}
 
 Plan plan_placed(PlacedWork work, const Machine& machine, const CostModel& cost) {
   return PlacedPlanner(std::move(work), machine, cost).build();

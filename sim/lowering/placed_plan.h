@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct PlacedMessage {
   };
   std::string name;
   std::vector<Part> parts;
+  CommMeaning meaning{};  ///< of micro-batch 0; where the work has a meaning
 };
 
 /// What a device does at one go, for every micro-batch.
@@ -50,6 +52,12 @@ struct PlacedWork {
   std::uint32_t micro_batches = 1;
   std::vector<PlacedMessage> messages;
   std::vector<PlacedDevice> devices;
+  /// Where it is asked for: layouts, who has images, and what the operations of the devices (by
+  /// PlanOp::meaning) mean of micro-batch 0. A device's position is its number.
+  std::shared_ptr<Meaning> meaning{};
+
+  /// Notes what an operation means, where that is asked for.
+  void mean(PlanOp& op, OpMeaning of);
 };
 
 /// The plan of placed work. A device goes through its steps in their order; of several micro-batches, which

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "models/training_graph.h"
@@ -22,6 +23,27 @@ struct ImageRange {
   bool operator==(const ImageRange&) const = default;
 };
 
+/// Indices begin ... end - 1 of an axis.
+struct IndexRange {
+  std::int64_t begin = 0, end = 0;
+  auto operator<=>(const IndexRange&) const = default;
+};
+/// Ascending, with gaps between them. Nothing: all that the axis has.
+using Indices = std::optional<std::vector<IndexRange>>;
+
+/// A part of a layer's output, of its gradient, or of what an operation of the layer does: which elements of
+/// the output it makes, or works backward from.
+struct Region {
+  Indices images{};  ///< of the micro-batch, whose first is 0
+  Indices channels{}, rows{}, columns{};
+  /// Of an operation in which channels mix: the channels of the input that it works with. What is made of
+  /// some of them is a part of a sum.
+  Indices inputs{};
+  bool operator==(const Region&) const = default;
+};
+/// What devices have of a tensor, or do of an operation, by their position (Meaning::positions).
+using PartLayout = std::vector<Region>;
+
 struct OpMeaning {
   enum class Act : std::uint8_t {
     compute,     ///< the graph's `operation` on the images
@@ -30,6 +52,7 @@ struct OpMeaning {
     compress,    ///< makes what is sent of the bucket's gradients
     decompress,  ///< makes gradients of what has come
     serve,       ///< on a server: adds up the bucket's gradients that have come and updates its parameters
+    add,         ///< adds the parts that have come to those there, of the gradient of `layer`'s output
   };
   Act act = Act::compute;
   OpId operation = no_meaning;
@@ -40,6 +63,8 @@ struct OpMeaning {
   bool is_dropped = false;
   std::uint32_t bucket = no_meaning;   ///< of the other acts
   std::uint32_t forgets = no_meaning;  ///< the bucket whose gathered parameters go after it
+  std::uint32_t layer = no_meaning;    ///< of `add`
+  std::uint32_t layout = no_meaning;   ///< index into Meaning::layouts; else all of it
 };
 
 /// Gradients, or parameters, that go as one message.
@@ -61,11 +86,17 @@ struct CommMeaning {
     gather_gradients,   ///< each member's gradients, to all, who add them up
     push,               ///< gradients, from each sender to the servers of its bucket, who add them up
     pull,               ///< parameters, from the servers of its bucket to each receiver
+    parts,              ///< results of which the receiver has parts, too, and adds them to these (Act::add)
   };
-  /// The output of a layer or its gradient (as far as the sender has summed it): what `operation` has made.
+  /// What `operation` has made: the output of a layer or its gradient (as far as the sender has summed it),
+  /// the gradients of a layer's parameters, or, where it is an update, the parameters as they are before it;
+  /// no_meaning: images. Where layouts are given, position i sends j what it has by `from` and j is to have
+  /// by `to`; else all of it.
   struct Result {
     OpId operation;
-    std::uint32_t layer;  ///< whose output's size it has
+    std::uint32_t layer;              ///< whose output's size it has
+    std::uint32_t from = no_meaning;  ///< index into Meaning::layouts
+    std::uint32_t to = no_meaning;
     bool operator==(const Result&) const = default;
   };
   Kind kind = Kind::results;
@@ -80,6 +111,10 @@ struct Meaning {
   std::vector<CommMeaning> communications;
   std::vector<BucketMeaning> buckets;
   std::vector<std::uint32_t> lanes;  ///< by endpoint
+  // Where several devices work on the same images between them.
+  std::vector<PartLayout> layouts{};
+  std::vector<std::uint32_t> positions{};  ///< by endpoint: in its group; empty: each device has whole layers
+  std::vector<bool> has_images{};  ///< by endpoint: images are read there; else they come by a message
 };
 
 }  // namespace convoy::plans

@@ -10,6 +10,7 @@
 #include "sim/prove/happens_before.h"
 #include "sim/prove/prove_gradients.h"
 #include "sim/prove/prove_memory.h"
+#include "sim/prove/prove_parts.h"
 #include "sim/prove/prove_results.h"
 #include "sim/prove/prove_rounds.h"
 
@@ -26,6 +27,10 @@ void check_all(const Plan& plan, const StrategyReport& report, const TrainingGra
   if (std::abs(plan.images - images) > 1e-9 * images)
     throw Refuted(fmt::format("a step has {} images, and the global batch has {}", plan.images, images));
   const HappensBefore order(plan);
+  if (!plan.meaning->positions.empty()) {
+    prove_parts(plan, graph, machine, order);
+    return;
+  }
   RoundRules rounds(plan, machine);
   prove_results(plan, graph, machine, order, rounds);
   prove_gradients(plan, report, graph, machine, order, rounds);
@@ -86,6 +91,8 @@ Proof prove_plan(const Plan& plan, const StrategyReport& report, const TrainingG
 }
 
 std::size_t devices_used(const Plan& plan, const Machine& machine) {
+  // Those that share the work of layers, some of which may get none.
+  if (plan.meaning && !plan.meaning->positions.empty()) return plan.meaning->has_images.size();
   std::size_t devices = 0;
   for (const Role& role : plan.roles)
     if (role.members.front() < machine.devices.size()) devices += role.members.size();

@@ -37,7 +37,7 @@ struct Proof {
 Proof prove_plan(const Plan& plan, const StrategyReport& report, const TrainingGraph& graph,
                  const Machine& machine, double images);
 
-/// How many devices have a program in the plan.
+/// How many devices the plan is for: that have a program, or among whom the strategy shares out layers.
 std::size_t devices_used(const Plan& plan, const Machine& machine);
 
 }  // namespace convoy::prove

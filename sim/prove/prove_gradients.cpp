@@ -138,6 +138,7 @@ class GradientProver {
       case Kind::pull:
         throw NotCovered(fmt::format("'{}' is a message of servers in a collective", comm.name));
       case Kind::results:
+      case Kind::parts:
         throw NotCovered(fmt::format("'{}' carries results of operations in a collective", comm.name));
       case Kind::sum:
       case Kind::gather_gradients:

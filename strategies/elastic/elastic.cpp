@@ -114,7 +114,7 @@ class Elastic : public Strategy {
       batch.dealt =
           (options_.uniform ? deal_uniform : deal_coarse)(*input.batch.global, devices, micro_batch);
     const Machine machine = first_devices(input.machine, devices);
-    ReportedPlan planned = (*options_.inner.*how)({input.graph, machine, input.cost, batch});
+    ReportedPlan planned = (*options_.inner.*how)({input.graph, machine, input.cost, batch, input.meaning});
     planned.report.images_by_device =
         batch.dealt ? images_dealt(*batch.dealt) : whole_images_met(planned.plan, devices);
     return planned;

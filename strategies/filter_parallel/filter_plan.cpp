@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -24,6 +25,7 @@ struct FilterExchange {
   std::optional<OpId> data_gradient;
   std::vector<EndpointId> workers;                                    ///< with filters of this layer
   std::uint32_t inputs = 0, outputs = 0, gradients = 0, results = 0;  ///< messages
+  std::uint32_t layout = no_meaning;                                  ///< filters of each device
 };
 
 class FilterPlanner {
@@ -31,6 +33,7 @@ class FilterPlanner {
   FilterPlanner(const FilterOptions& options, const StrategyInput& input, double images)
       : options_(options), input_(input), graph_(input.graph), index_(input.graph), images_(images) {
     work_.images = images;
+    if (input.meaning) begin_meaning();
     for (SharedConvolution& shared : share_filters(input, options.shares, options.master, images))
       add_exchange(std::move(shared));
     for (FilterExchange& exchange : exchanges_) add_messages(exchange);
@@ -57,8 +60,71 @@ class FilterPlanner {
         exchange.filter_bytes += element * static_cast<double>(tensor.elements);
     for (EndpointId d = 0; d < shared.filters.size(); ++d)
       if (d != options_.master && shared.filters[d] > 0) exchange.workers.push_back(d);
+    if (work_.meaning && !exchange.workers.empty()) exchange.layout = layout_of(shared);
     exchange.convolution = std::move(shared);
     exchanges_.push_back(std::move(exchange));
+  }
+
+  // Meaning.
+
+  /// The first layout is all of a tensor. Where a convolution reads a view of the images, it is not said what
+  /// is sent.
+  void begin_meaning() {
+    for (const Layer& layer : graph_.model.layers)
+      for (const LayerIndex input : layer.inputs)
+        if (is_convolution(layer) && input != image_input && !maker_of(input)) return;
+    work_.meaning = std::make_shared<Meaning>();
+    work_.meaning->layouts = {{Region{}}};
+    work_.meaning->has_images.assign(input_.machine.devices.size(), false);
+    work_.meaning->has_images[options_.master] = true;
+  }
+  static constexpr std::uint32_t all_of_it = 0;
+
+  std::optional<OpId> maker_of(LayerIndex layer) const {
+    if (layer == image_input) return std::nullopt;
+    const std::optional<OpId> made = index_.forward(static_cast<std::size_t>(layer));
+    return made ? made : maker_of(graph_.model.layers[static_cast<std::size_t>(layer)].inputs.front());
+  }
+
+  std::uint32_t layout_of(const SharedConvolution& shared) {
+    PartLayout layout;
+    std::int64_t begin = 0;
+    for (const std::int64_t filters : shared.filters) {
+      Region& region = layout.emplace_back();
+      region.channels.emplace();
+      if (filters > 0) region.channels->push_back({begin, begin + filters});
+      begin += filters;
+    }
+    work_.meaning->layouts.push_back(std::move(layout));
+    return static_cast<std::uint32_t>(work_.meaning->layouts.size() - 1);
+  }
+
+  void mean(PlanOp& op, OpId id, std::uint32_t layout = no_meaning) {
+    OpMeaning meaning;
+    meaning.operation = id;
+    meaning.layout = layout;
+    work_.mean(op, meaning);
+  }
+
+  void mean_messages(const FilterExchange& e) {
+    const std::uint32_t layer = e.convolution.layer;
+    const LayerIndex input = graph_.model.layers[layer].inputs.front();
+    const auto of_input = static_cast<std::uint32_t>(input);
+    std::vector<CommMeaning::Result>& inputs = work_.messages[e.inputs].meaning.results;
+    if (input == image_input)
+      inputs.push_back({no_meaning, 0});
+    else
+      inputs.push_back({*maker_of(input), of_input, all_of_it, all_of_it});
+    inputs.push_back({*index_.update(layer), layer, all_of_it, e.layout});
+    work_.messages[e.outputs].meaning.results = {{e.forward, layer, e.layout, all_of_it}};
+    OpId gradient = backward_of(e);  // where the network's output has no loss, nobody makes its gradient
+    for (const OpId of : graph_.operations[e.weight_gradient].inputs)
+      if (graph_.operations[of].phase == Phase::data_gradient) gradient = of;
+    work_.messages[e.gradients].meaning.results = {{gradient, layer, all_of_it, e.layout}};
+    CommMeaning& results = work_.messages[e.results].meaning;
+    results.kind = CommMeaning::Kind::parts;
+    results.results = {{e.weight_gradient, layer, e.layout, all_of_it}};
+    if (e.data_gradient) results.results.push_back({*e.data_gradient, of_input, all_of_it, all_of_it});
   }
 
   // Bytes between the master and worker d.
@@ -89,23 +155,26 @@ class FilterPlanner {
     e.outputs = add_message(e, false, "outputs", slice_bytes);
     e.gradients = add_message(e, true, "output gradients", slice_bytes);
     e.results = add_message(e, false, "gradients", up_backward);
+    if (work_.meaning) mean_messages(e);
   }
 
   /// The convolution's kernel with the filters of device d. Workers get images of the master, which alone
   /// runs what reads them first.
-  PlanOp kernel(const FilterExchange& e, OpId id, EndpointId d) const {
+  PlanOp kernel(const FilterExchange& e, OpId id, EndpointId d) {
     const Operation& operation = graph_.operations[id];
-    return {operation.name,
-            part_of(operation.work, e.input_bytes / images_, e.convolution.fraction(d), 1),
-            images_,
-            {},
-            {},
-            d == options_.master ? id : PlanOp::of_plan};
+    PlanOp op{operation.name,
+              part_of(operation.work, e.input_bytes / images_, e.convolution.fraction(d), 1),
+              images_,
+              {},
+              {},
+              d == options_.master ? id : PlanOp::of_plan};
+    mean(op, id, e.layout);
+    return op;
   }
 
   // The master runs the graph in order and waits for its workers at every convolution.
 
-  PlacedDevice master() const {
+  PlacedDevice master() {
     PlacedDevice device;
     device.name = "master";
     device.members = {options_.master};
@@ -128,11 +197,13 @@ class FilterPlanner {
     for (OpId id = 0; id < graph_.operations.size(); ++id) {
       const Operation& operation = graph_.operations[id];
       if (operation.phase == Phase::update)
-        device.update.push_back({operation.name, operation.work, 1, {}, {}, id});
+        mean(device.update.emplace_back(PlanOp{operation.name, operation.work, 1, {}, {}, id}), id);
       if (operation.phase == Phase::update || moved[id]) continue;
       const auto it = begins.find(id);
       if (it == begins.end()) {
-        positions[id] = add({operation.name, operation.work, images_, {}, {}, id});
+        PlanOp op{operation.name, operation.work, images_, {}, {}, id};
+        mean(op, id);
+        positions[id] = add(std::move(op));
         continue;
       }
       const FilterExchange& e = *it->second;
@@ -159,7 +230,7 @@ class FilterPlanner {
   static OpId backward_of(const FilterExchange& e) { return e.data_gradient.value_or(e.weight_gradient); }
 
   /// Adding up the data gradients of all who had filters: two read, one written each time.
-  PlanOp sum_of_partials(const FilterExchange& e) const {
+  PlanOp sum_of_partials(const FilterExchange& e) {
     const bool own = e.convolution.filters[options_.master] > 0;
     const double additions = static_cast<double>(e.workers.size()) - (own ? 0 : 1);
     const double element = element_bytes(graph_.options.precision);
@@ -168,7 +239,13 @@ class FilterPlanner {
     work.phase = Phase::data_gradient;
     work.flops_per_image = additions * e.input_bytes / images_ / element;
     work.bytes_per_image = 3 * additions * e.input_bytes / images_;
-    return {graph_.operations[*e.data_gradient].name + " sum", work, images_, {}, {}};
+    PlanOp op{graph_.operations[*e.data_gradient].name + " sum", work, images_, {}, {}};
+    OpMeaning meaning;
+    meaning.act = OpMeaning::Act::add;
+    meaning.operation = *e.data_gradient;
+    meaning.layer = static_cast<std::uint32_t>(graph_.model.layers[e.convolution.layer].inputs.front());
+    work_.mean(op, meaning);
+    return op;
   }
 
   // Workers with the same filters of every layer have one program.
@@ -186,7 +263,7 @@ class FilterPlanner {
   }
 
   /// What it sends is free when it is delivered, which is waited for before the next message is taken.
-  PlacedDevice worker(std::vector<EndpointId> members) const {
+  PlacedDevice worker(std::vector<EndpointId> members) {
     const EndpointId d = members.front();
     PlacedDevice device;
     device.name =

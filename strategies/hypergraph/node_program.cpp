@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 
 #include "models/memory_rules.h"
@@ -38,7 +39,7 @@ struct NodeStep {
 class Slicer {
  public:
   Slicer(const TrainingGraph& graph, const NodeHypergraph& nodes, const Parts& parts, std::uint32_t count,
-         double images, std::uint32_t micro_batches)
+         double images, std::uint32_t micro_batches, bool meaning)
       : graph_(graph), layers_(nodes.layers), parts_(parts), count_(count), images_(images) {
     work_.images = images;
     work_.micro_batches = micro_batches;
@@ -47,6 +48,7 @@ class Slicer {
     local_.assign(layers_.size(), std::vector<char>(count, 0));
     for (std::uint32_t i = 0; i < layers_.size(); ++i) measure(i);
     find_messages();
+    if (meaning && !is_read_twice()) begin_meaning();
   }
 
   PlacedWork build() {
@@ -67,6 +69,88 @@ class Slicer {
 
  private:
   std::uint32_t part_of_block(const NodeBlock& block) const { return parts_[block.vertex]; }
+
+  // Meaning. Which part adds up the gradients that several layers in it make of others' nodes, the steps do
+  // not say.
+
+  bool is_read_twice() const {
+    std::vector<int> readers(layers_.size(), 0);
+    for (const NodeLayer& node : layers_)
+      for (const NodeLayer::Input& input : node.inputs)
+        if (++readers[input.layer] > 1) return true;
+    return false;
+  }
+
+  void begin_meaning() {
+    work_.meaning = std::make_shared<Meaning>();
+    work_.meaning->has_images.assign(count_, true);
+    for (std::uint32_t i = 0; i < layers_.size(); ++i) {
+      work_.meaning->layouts.push_back(nodes_where(i, [&](std::uint32_t block, std::uint32_t p) {
+        return part_of_block(layers_[i].blocks[block]) == p;
+      }));
+      work_.meaning->layouts.push_back(nodes_where(i, [&](std::uint32_t block, std::uint32_t p) {
+        const std::vector<std::uint32_t>& readers = layers_[i].blocks[block].readers;
+        return std::any_of(readers.begin(), readers.end(),
+                           [&](std::uint32_t reader) { return parts_[reader] == p; });
+      }));
+    }
+  }
+  static std::uint32_t owned(std::uint32_t i) { return 2 * i; }     ///< layouts
+  static std::uint32_t read(std::uint32_t i) { return 2 * i + 1; }  ///< by nodes of other vertices
+
+  template <class Has>
+  PartLayout nodes_where(std::uint32_t i, Has has) const {
+    PartLayout layout(count_);
+    for (std::uint32_t p = 0; p < count_; ++p) {
+      std::vector<IndexRange>& channels = layout[p].channels.emplace();
+      for (std::uint32_t b = 0; b < layers_[i].blocks.size(); ++b) {
+        const NodeBlock& block = layers_[i].blocks[b];
+        if (!has(b, p)) continue;
+        if (!channels.empty() && channels.back().end == block.begin)
+          channels.back().end = block.end;
+        else
+          channels.push_back({block.begin, block.end});
+      }
+    }
+    return layout;
+  }
+
+  void mean(PlanOp& op, std::uint32_t i, OpId id) {
+    OpMeaning meaning;
+    meaning.operation = id;
+    if (i < graph_.model.layers.size()) meaning.layout = owned(i);
+    work_.mean(op, meaning);
+  }
+
+  /// The operation that makes the gradient of layer j's output: of its reader, or of who reads a reader that
+  /// hands gradients on.
+  OpId gradient_made_for(std::uint32_t j) const {
+    for (std::uint32_t i = j + 1; i < layers_.size(); ++i)
+      for (const NodeLayer::Input& input : layers_[i].inputs) {
+        if (input.layer != j) continue;
+        for (const OpId id : layers_[i].backward)
+          if (const Operation& op = graph_.operations[id];
+              op.phase == Phase::data_gradient && op.part != OperationPart::gradient_sum)
+            return id;
+        return gradient_made_for(i);
+      }
+    return no_meaning;
+  }
+
+  CommMeaning meaning_of(std::uint32_t j, bool forward) const {
+    CommMeaning meaning;
+    if (!work_.meaning) return meaning;
+    std::uint32_t made = layers_[j].model_layer;  // of a view: what it is a view of
+    const auto forward_of = [&](std::uint32_t layer) { return layers_[layer].forward; };
+    while (!forward_of(made)) made = static_cast<std::uint32_t>(graph_.model.layers[made].inputs.front());
+    OpId operation = *forward_of(made);
+    if (!forward) operation = gradient_made_for(j);
+    meaning.kind = forward ? CommMeaning::Kind::results : CommMeaning::Kind::parts;
+    if (operation == no_meaning) return meaning;
+    meaning.results = {
+        {operation, layers_[j].model_layer, forward ? owned(j) : read(j), forward ? read(j) : owned(j)}};
+    return meaning;
+  }
 
   /// Shares of layer i by part: of its nodes, and of its inputs that those read.
   void measure(std::uint32_t i) {
@@ -136,6 +220,7 @@ class Slicer {
       for (const NodeMessage& part : messages_[j])
         message.parts.push_back(
             {forward ? part.owner : part.reader, forward ? part.reader : part.owner, part.bytes});
+      message.meaning = meaning_of(j, forward);
     }
   }
 
@@ -224,16 +309,18 @@ class Slicer {
   }
 
   /// Part p's slice of an operation of layer i. Sums of gradients read and write the layer's own nodes only.
-  PlanOp kernel(std::uint32_t i, OpId id, std::uint32_t p) const {
+  PlanOp kernel(std::uint32_t i, OpId id, std::uint32_t p) {
     const Operation& operation = graph_.operations[id];
     const bool sum = operation.phase == Phase::data_gradient && operation.part != OperationPart::layer;
     const double in_bytes = sum ? 0 : input_bytes(graph_, layers_[i].model_layer);
-    return {
+    PlanOp op{
         operation.name, part_of(operation.work, in_bytes, share_[i][p], reads_[i][p]), images_, {}, {}, id};
+    mean(op, i, id);
+    return op;
   }
 
   /// Adds up the gradients that other parts have made of p's nodes; the first is for free where p makes none.
-  PlanOp sum_of_partials(std::uint32_t i, std::uint32_t p) const {
+  PlanOp sum_of_partials(std::uint32_t i, std::uint32_t p) {
     const double element = element_bytes(graph_.options.precision);
     const double received = owned_bytes(i, p);
     const double own = local_[i][p] ? 0 : layers_[i].bytes * share_[i][p] * images_;
@@ -243,7 +330,13 @@ class Slicer {
     work.phase = Phase::data_gradient;
     work.flops_per_image = added / element;
     work.bytes_per_image = 3 * added;
-    return {name_of(i) + ".partial_gradient_sum", work, images_, {}, {}};
+    PlanOp op{name_of(i) + ".partial_gradient_sum", work, images_, {}, {}};
+    OpMeaning meaning;
+    meaning.act = OpMeaning::Act::add;
+    meaning.layer = layers_[i].model_layer;
+    meaning.layout = owned(i);
+    work_.mean(op, meaning);
+    return op;
   }
 
   const std::string& name_of(std::uint32_t i) const {
@@ -324,7 +417,7 @@ class Slicer {
     }
   }
 
-  void add_update(std::uint32_t p, PlacedDevice& device) const {
+  void add_update(std::uint32_t p, PlacedDevice& device) {
     double own = 0, all = 0;
     for (std::uint32_t i = 0; i < graph_.model.layers.size(); ++i) {
       const auto parameters = static_cast<double>(graph_.model.layers[i].parameter_elements());
@@ -333,7 +426,7 @@ class Slicer {
       if (share_[i][p] == 0 || !layers_[i].update) continue;
       const OpId id = *layers_[i].update;
       const Work work = part_of(graph_.operations[id].work, 0, share_[i][p], share_[i][p]);
-      device.update.push_back({graph_.operations[id].name, work, 1, {}, {}, id});
+      mean(device.update.emplace_back(PlanOp{graph_.operations[id].name, work, 1, {}, {}, id}), i, id);
     }
     device.states = graph_.resident_bytes();
     for (double& bytes : device.states) bytes *= all > 0 ? own / all : 0;
@@ -354,8 +447,8 @@ class Slicer {
 }  // namespace
 
 PlacedWork slice_graph(const TrainingGraph& graph, const NodeHypergraph& nodes, const Parts& parts,
-                       std::uint32_t count, double images, std::uint32_t micro_batches) {
-  return Slicer(graph, nodes, parts, count, images, micro_batches).build();
+                       std::uint32_t count, double images, std::uint32_t micro_batches, bool meaning) {
+  return Slicer(graph, nodes, parts, count, images, micro_batches, meaning).build();
 }
 
 }  // namespace convoy::strategies

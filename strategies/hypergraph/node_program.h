@@ -15,7 +15,9 @@ namespace convoy::inline strategies {
 /// others' outputs from their first use until the last layer that needs them for backward, received partial
 /// gradients while they are added.
 /// @param images of a micro-batch
+/// @param meaning whether to say what the operations and messages mean; not said of networks in which several
+/// layers read a tensor
 PlacedWork slice_graph(const TrainingGraph& graph, const NodeHypergraph& nodes, const Parts& parts,
-                       std::uint32_t count, double images, std::uint32_t micro_batches);
+                       std::uint32_t count, double images, std::uint32_t micro_batches, bool meaning = false);
 
 }  // namespace convoy::strategies

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 
 #include "sim/base/quantity.h"
@@ -53,6 +54,7 @@ class Placer {
 
   ReportedPlan run() {
     work_.images = images_;
+    if (input_.meaning) begin_meaning();
     add_messages();
     for (Part part = 0; part < task_.parts; ++part) work_.devices.push_back(device(part));
     PartitionSummary partition = summary();
@@ -60,6 +62,38 @@ class Placer {
   }
 
  private:
+  /// Images are where the node is that reads them.
+  void begin_meaning() {
+    work_.meaning = std::make_shared<Meaning>();
+    work_.meaning->has_images.assign(task_.parts, false);
+    for (NodeId v = 0; v < dag_.size(); ++v)
+      if (graph_.nodes[v].content == OperationDag::Content::images)
+        work_.meaning->has_images[placement_[v]] = true;
+  }
+
+  /// What a node hands on.
+  CommMeaning meaning_of(NodeId v) const {
+    CommMeaning meaning;
+    if (!input_.meaning) return meaning;
+    const OperationDag::Node& node = graph_.nodes[v];
+    if (node.content == OperationDag::Content::images) {
+      meaning.results = {{no_meaning, 0}};
+    } else if (node.content == OperationDag::Content::variable) {
+      for (const Parameter& parameter : input_.graph.parameters)
+        if (parameter.layer == node.index && meaning.results.empty())
+          meaning.results = {{parameter.update, node.index}};
+    } else {
+      const Operation& operation = input_.graph.operations[node.index];
+      const bool of_inputs =
+          operation.phase == Phase::data_gradient && operation.part == OperationPart::layer;
+      if (!of_inputs) meaning.results = {{node.index, operation.layer}};
+      for (const LayerIndex input : input_.graph.model.layers[operation.layer].inputs)
+        if (of_inputs && input != image_input)
+          meaning.results.push_back({node.index, static_cast<std::uint32_t>(input)});
+    }
+    return meaning;
+  }
+
   /// One for each output and each other device that reads it.
   void add_messages() {
     for (NodeId v = 0; v < dag_.size(); ++v) {
@@ -67,12 +101,12 @@ class Placer {
         const Part from = placement_[v], to = placement_[w];
         if (from == to || message_.contains({v, to})) continue;
         message_.emplace(std::pair{v, to}, static_cast<std::uint32_t>(work_.messages.size()));
-        work_.messages.push_back({graph_.nodes[v].name, {{from, to, dag_.output_bytes(v)}}});
+        work_.messages.push_back({graph_.nodes[v].name, {{from, to, dag_.output_bytes(v)}}, meaning_of(v)});
       }
     }
   }
 
-  PlacedDevice device(Part part) const {
+  PlacedDevice device(Part part) {
     PlacedDevice device;
     device.name = fmt::format("part {} on {}", part, input_.machine.devices[part].name);
     device.members = {part};
@@ -102,11 +136,15 @@ class Placer {
     for (std::size_t c = 0; c < memory_class_count; ++c) states[c] += bytes[c];
   }
 
-  PlanOp plan_op(NodeId v) const {
+  PlanOp plan_op(NodeId v) {
     const OperationDag::Node& node = graph_.nodes[v];
     if (node.content != OperationDag::Content::operation) return memory_op(node.name, {}, {});
     const Operation& operation = input_.graph.operations[node.index];
-    return {node.name, operation.work, operation.phase == Phase::update ? 1 : images_, {}, {}, node.index};
+    PlanOp op{node.name, operation.work, operation.phase == Phase::update ? 1 : images_, {}, {}, node.index};
+    OpMeaning meaning;
+    meaning.operation = node.index;
+    work_.mean(op, meaning);
+    return op;
   }
 
   PartitionSummary summary() const {

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/plan/meaning.h"
+
+namespace convoy::inline prove {
+
+/// Ascending, with gaps between them; empty: none.
+using IndexSet = std::vector<IndexRange>;
+
+IndexSet all_of(std::int64_t size);
+/// @param sorted ascending, each once
+IndexSet set_of(const std::vector<std::int64_t>& sorted);
+IndexSet intersection(const IndexSet& a, const IndexSet& b);
+IndexSet difference(const IndexSet& a, const IndexSet& b);
+std::int64_t count(const IndexSet& set);
+bool contains(const IndexSet& set, std::int64_t index);
+/// "0 to 3 and 8 to 11"
+std::string text_of(const IndexSet& set);
+
+/// Elements of a tensor, or terms of the sums of an operation: all whose index on each axis is in its set.
+struct Box {
+  enum Axis : std::size_t { images, channels, rows, columns, inputs };
+  static constexpr std::size_t axes = 5;
+  std::array<IndexSet, axes> of;
+
+  const IndexSet& operator[](Axis axis) const { return of[axis]; }
+  IndexSet& operator[](Axis axis) { return of[axis]; }
+  bool empty() const;
+  double volume() const;
+  auto operator<=>(const Box&) const = default;
+};
+
+Box intersection(const Box& a, const Box& b);
+bool overlap(const Box& a, const Box& b);
+/// Boxes without elements in common that `a` consists of where it is not in `b`.
+std::vector<Box> difference(const Box& a, const Box& b);
+/// Takes `b` out of all of them.
+void subtract(std::vector<Box>& from, const Box& b);
+/// "images 0 to 31, channels 0 to 7": of the axes on which it has less than `whole`; "": it is all
+std::string text_of(const Box& box, const Box& whole);
+
+}  // namespace convoy::prove

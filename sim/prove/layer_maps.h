@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "models/locality.h"
+#include "models/training_graph.h"
+#include "sim/prove/box.h"
+
+namespace convoy::inline prove {
+
+/// Which parts of tensors belong to a part of what a layer does, from the definitions of the layers
+/// (models/locality.h). A tensor's axes are images, channels, rows and columns; one of fewer dimensions has
+/// one row, or one column, and one of more has all others in its columns. What a layer does has a fifth axis,
+/// of the terms that it adds up for an element of its output: channels of the input where channels mix,
+/// positions of the image where it takes a mean over all of them; else there is one.
+class LayerMaps {
+ public:
+  /// @param images of a micro-batch on the devices that work on it together
+  LayerMaps(const TrainingGraph& graph, std::int64_t images);
+
+  std::int64_t images() const { return images_; }
+  Box image_tensor() const { return box_of(graph_.model.input); }
+  Box tensor(std::size_t layer) const { return box_of(graph_.model.layers[layer].output); }
+  Box work(std::size_t layer) const;  ///< all that the layer does
+  /// The elements of input k that a part of a layer's work reads, and of whose gradient it makes a term.
+  Box read(std::size_t layer, std::size_t k, const Box& work) const;
+  /// The work of a layer that reads some of these elements of its input k.
+  Box readers(std::size_t layer, std::size_t k, const Box& elements) const;
+  /// Elements of input k which only some elements of the layer's output are made of; for layers that hand
+  /// their gradient on as it is.
+  Box handed_on(std::size_t layer, std::size_t k, const Box& output) const;
+
+ private:
+  struct Windows {
+    std::vector<IndexSet> of_output;  ///< by row of the output
+  };
+  struct Maps {
+    bool mixes = false, pools = false, has_rows = false;
+    std::int64_t groups = 1;
+    std::vector<ChannelSource> sources;
+    std::array<Windows, 2> windows;  ///< rows, columns
+  };
+  static std::array<std::int64_t, 3> sizes(const Shape& shape);
+  Box box_of(const Shape& shape) const;
+  IndexSet along(const Maps& maps, std::size_t axis, const IndexSet& outputs) const;
+  IndexSet back_along(const Maps& maps, std::size_t axis, const IndexSet& inputs) const;
+
+  const TrainingGraph& graph_;
+  std::int64_t images_;
+  std::vector<Maps> maps_;
+};
+
+}  // namespace convoy::prove

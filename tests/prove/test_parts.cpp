@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "sim/prove/box.h"
+#include "sim/prove/layer_maps.h"
+#include "sim/prove/prove.h"
+#include "tests/prove/covered.h"
+#include "tests/prove/plan_mutants.h"
+
+using namespace convoy;
+using namespace convoy::lab;
+
+namespace {
+
+/// Convolutions, dense and grouped, with what comes between them, and a loss or none; of ways side by side
+/// where `branches`.
+std::string network(Dice& dice, bool branches) {
+  std::string layers;
+  const auto add = [&](const std::string& keys) { layers += fmt::format("{{{}}}, ", keys); };
+  add("name: in, kind: conv2d, out_channels: 8, kernel: 3, padding: 1");
+  std::string last = "in";
+  for (int block = 0, blocks = dice.between(1, 3); block < blocks; ++block) {
+    if (dice.coin()) add(fmt::format("name: bn{}, kind: batch_norm", block));
+    add(fmt::format("name: relu{}, kind: relu", block));
+    if (branches && dice.coin()) {
+      add(fmt::format("name: left{0}, kind: conv2d, out_channels: 8, kernel: 1, inputs: [relu{0}]", block));
+      add(
+          fmt::format("name: right{0}, kind: conv2d, out_channels: 8, kernel: 3, padding: 1, inputs: "
+                      "[relu{0}]",
+                      block));
+      const std::string third = dice.coin() ? fmt::format(", relu{}", block) : "";
+      add(fmt::format("name: sum{0}, kind: add, inputs: [left{0}, right{0}{1}]", block, third));
+    } else {
+      add(fmt::format("name: conv{}, kind: conv2d, out_channels: 8, kernel: 3, padding: 1, groups: {}", block,
+                      dice.one_of<int>({1, 1, 2, 8})));
+    }
+  }
+  if (dice.coin()) add("name: pool, kind: max_pool, kernel: 2, stride: 2");
+  add("name: flat, kind: flatten");
+  add("name: fc, kind: linear, out_features: 10");
+  return fmt::format("{{name: net, input: [3, 8, 8]{}, layers: [{}]}}",
+                     dice.coin() ? ", loss: cross_entropy" : "", layers);
+}
+
+const std::vector<std::string> kinds{"pardnn", "filter_parallel", "hypergraph"};
+
+struct PartsExperiment {
+  std::string model, cluster, strategy;
+  int batch;
+  PartsExperiment(Dice& dice, const std::string& kind) {
+    model = network(dice, kind != "hypergraph");
+    const int devices = dice.between(2, 5);
+    cluster = star(devices, "1GB/s", "1us");
+    batch = 4;
+    std::string more;
+    if (kind == "filter_parallel")
+      more = fmt::format(", overlap: {}, shares: {}", dice.coin(),
+                         dice.one_of<std::string>({"equal", "probed"}));
+    if (kind == "hypergraph")
+      more = fmt::format(", micro_batches: {}, granularity: {}, method: {}", dice.one_of<int>({1, 2, 4}),
+                         dice.one_of<std::string>({"auto", "channel", "2"}),
+                         dice.one_of<std::string>({"hypergraph", "even", "random", "layerwise"}));
+    strategy = fmt::format("{{kind: {}{}}}", kind, more);
+  }
+};
+
+Proof proof_of(const lab::Experiment& it, const Plan& plan) {
+  return prove_plan(plan, it.report(), it.graph(), it.machine(), images_asked_for(it, plan));
+}
+
+std::vector<std::int64_t> widths(const std::vector<IndexRange>& ranges) {
+  std::vector<std::int64_t> widths;
+  for (const IndexRange& range : ranges) widths.push_back(range.end - range.begin);
+  return widths;
+}
+
+/// What a plan says of the channels of its devices: a border off by one, or two devices exchanged.
+std::string change_layout(Plan& plan, Dice& dice) {
+  std::vector<PartLayout*> layouts;
+  for (PartLayout& layout : plan.meaning->layouts)
+    if (layout.size() > 1) layouts.push_back(&layout);
+  for (int tries = 0; tries < 20 && !layouts.empty(); ++tries) {
+    PartLayout& layout = *dice.one_of(layouts);
+    const auto a = static_cast<std::size_t>(dice.between(0, static_cast<int>(layout.size()) - 1));
+    const auto b = static_cast<std::size_t>(dice.between(0, static_cast<int>(layout.size()) - 1));
+    std::vector<IndexRange>& channels = *layout[a].channels;
+    if (dice.coin()) {
+      if (channels.empty() || channels.front().end - channels.front().begin < 2) continue;
+      ++channels.front().begin;
+      return fmt::format("border of device {}", a);
+    }
+    // Of two that have equally many, either may have the one or the other.
+    if (widths(channels) == widths(*layout[b].channels)) continue;
+    std::swap(layout[a], layout[b]);
+    return fmt::format("devices {} and {}", a, b);
+  }
+  return "";
+}
+
+std::string lose_addition(Plan& plan, Dice& dice) {
+  std::vector<PlanOp*> found;
+  for (Role& role : plan.roles)
+    for (Task& task : role.program)
+      for (PlanOp& op : task.ops)
+        if (op.meaning != no_meaning && plan.meaning->operations[op.meaning].act == OpMeaning::Act::add)
+          found.push_back(&op);
+  if (found.empty()) return "";
+  PlanOp* op = dice.one_of(found);
+  op->meaning = no_meaning;
+  return op->name;
+}
+
+}  // namespace
+
+TEST_CASE("boxes: intersections and differences have the elements that they should have") {
+  for (unsigned seed = 1; seed <= 200; ++seed) {
+    CAPTURE(seed);
+    Dice dice(seed);
+    const auto box = [&] {
+      Box made;
+      for (std::size_t axis = 0; axis < Box::axes; ++axis) {
+        std::vector<std::int64_t> indices;
+        for (std::int64_t i = 0; i < 3; ++i)
+          if (dice.between(0, 2) > 0) indices.push_back(i);
+        made.of[axis] = set_of(indices);
+      }
+      return made;
+    };
+    const Box a = box(), b = box();
+    const std::vector<Box> left = difference(a, b);
+    const auto has = [](const Box& of, const std::array<std::int64_t, Box::axes>& at) {
+      for (std::size_t axis = 0; axis < Box::axes; ++axis)
+        if (!contains(of.of[axis], at[axis])) return false;
+      return true;
+    };
+    double volume = 0;
+    for (int i = 0; i < 243; ++i) {
+      const std::array<std::int64_t, Box::axes> at{i % 3, i / 3 % 3, i / 9 % 3, i / 27 % 3, i / 81};
+      volume += has(a, at);
+      CHECK(has(intersection(a, b), at) == (has(a, at) && has(b, at)));
+      const auto times =
+          std::count_if(left.begin(), left.end(), [&](const Box& part) { return has(part, at); });
+      CHECK(times == (has(a, at) && !has(b, at) ? 1 : 0));
+    }
+    CHECK(a.volume() == volume);
+  }
+}
+
+TEST_CASE("parts of layers: what a part reads, and who reads a part, by hand") {
+  const lab::Experiment it(
+      "{name: net, input: [4, 9, 9], layers: [{name: a, kind: conv2d, out_channels: 6, kernel: 3, stride: "
+      "2}, "
+      "{name: g, kind: conv2d, out_channels: 4, kernel: 1, groups: 2}, {name: flat, kind: flatten}, {name: "
+      "fc, "
+      "kind: linear, out_features: 2}]}",
+      star(2, "1GB/s", "1us"), "{kind: single}", 2);
+  const LayerMaps maps(it.graph(), 2);
+  Box work = maps.work(0);
+  CHECK(count(work[Box::inputs]) == 4);
+  work[Box::rows] = {{1, 3}};
+  work[Box::inputs] = {{2, 3}};
+  const Box read = maps.read(0, 0, work);  // rows 2 r to 2 r + 2
+  CHECK(read[Box::rows] == IndexSet{{2, 7}});
+  CHECK(read[Box::channels] == IndexSet{{2, 3}});
+  Box elements = maps.image_tensor();
+  elements[Box::rows] = {{4, 5}};  // in the windows of rows 1 (2 to 4) and 2 (4 to 6)
+  CHECK(maps.readers(0, 0, elements)[Box::rows] == IndexSet{{1, 3}});
+  Box group = maps.work(1);
+  group[Box::channels] = {{3, 4}};
+  CHECK(maps.read(1, 0, group)[Box::channels] == IndexSet{{3, 6}});
+  Box flat = maps.work(2);
+  flat[Box::channels] = {{16, 33}};  // 16 positions a channel: all of 1, the first of 2
+  CHECK(maps.read(2, 0, flat)[Box::channels] == IndexSet{{1, 3}});
+  CHECK(maps.handed_on(2, 0, flat)[Box::channels] == IndexSet{{1, 2}});
+}
+
+TEST_CASE("proof: random networks in parts: operation by operation, by filters, by nodes") {
+  for (const std::string& kind : kinds)
+    for (unsigned seed = 1; seed <= 30; ++seed) {
+      Dice dice(seed + 7000);
+      const PartsExperiment of(dice, kind);
+      CAPTURE(seed);
+      CAPTURE(of.model);
+      CAPTURE(of.strategy);
+      const lab::Experiment it(of.model, of.cluster, of.strategy, of.batch);
+      const Proof proof = proof_of(it, plan_with_meaning(it));
+      CHECK_MESSAGE((proof.outcome == Proof::Outcome::proved || is_updated_early(kind, proof)), proof.text);
+    }
+}
+
+TEST_CASE("proof: networks with ways side by side, in parts") {
+  for (const std::string model : {"resnet18", "shufflenet_v2_x1_0", "mobilenet_v2"})
+    for (const std::string kind : {"pardnn", "filter_parallel"}) {
+      CAPTURE(model);
+      CAPTURE(kind);
+      const lab::Experiment it("{name: " + model + "}", star(3, "10GB/s", "1us"), "{kind: " + kind + "}", 2);
+      const Proof proof = proof_of(it, plan_with_meaning(it));
+      CHECK_MESSAGE((proof.outcome == Proof::Outcome::proved || is_updated_early(kind, proof)), proof.text);
+    }
+}
+
+TEST_CASE("proof: of plans in parts with a mistake, at least 95 of 100 are refused, of each strategy") {
+  const std::vector<PlanMutant> of_plans{
+      PlanMutant::message_dropped,   PlanMutant::send_dropped,      PlanMutant::result_lost,
+      PlanMutant::operation_dropped, PlanMutant::wait_removed,      PlanMutant::border_off_by_one,
+      PlanMutant::bytes_off_by_one,  PlanMutant::micro_batch_twice, PlanMutant::update_dropped,
+      PlanMutant::one_image_less,    PlanMutant::work_changed};
+  for (const std::string& kind : kinds) {
+    int made = 0, refused = 0;
+    std::string let_through;
+    for (unsigned seed = 1; made < 100 && seed < 400; ++seed) {
+      Dice dice(seed + 31'000);
+      const PartsExperiment of(dice, kind);
+      const lab::Experiment it(of.model, of.cluster, of.strategy, of.batch);
+      Plan plan = plan_with_meaning(it);
+      if (const Proof whole = proof_of(it, plan); whole.outcome != Proof::Outcome::proved) {
+        REQUIRE_MESSAGE(is_updated_early(kind, whole), whole.text);
+        continue;
+      }
+      const double images = images_asked_for(it, plan);
+      const int mutant = dice.between(0, static_cast<int>(of_plans.size()) + 2);
+      const auto own = static_cast<std::size_t>(mutant);
+      plan.meaning = std::make_shared<Meaning>(*plan.meaning);
+      const std::string what = own < of_plans.size()    ? change(plan, it.graph(), of_plans[own], dice)
+                               : own == of_plans.size() ? lose_addition(plan, dice)
+                                                        : change_layout(plan, dice);
+      if (what.empty()) continue;
+      ++made;
+      const Proof proof = prove_plan(plan, it.report(), it.graph(), it.machine(), images);
+      if (proof.outcome == Proof::Outcome::proved)
+        let_through += fmt::format("seed {}, mutant {}, {}: {}\n", seed, mutant, what, of.strategy);
+      else
+        ++refused;
+    }
+    MESSAGE(kind << ": " << refused << " of " << made << " mutants refused; let through:\n" << let_through);
+    CHECK(made >= 60);
+    CHECK_MESSAGE(100 * refused >= 95 * made, let_through);
+  }
+}
