@@ -80,6 +80,7 @@ CommandLine::CommandLine() {
   add_run();
   add_check();
   add_plan();
+  add_study();
   add_show();
   add_calibrate();
   add_reproduce();
@@ -246,6 +247,22 @@ void CommandLine::add_plan() {
                      {"convoy plan plan.yaml --set plan.constraints.deadline=12h --json > plan.json",
                       "another deadline; the numbers alone"}});
   sub->callback([this] { command = [this] { return plan_command(plan); }; });
+}
+
+void CommandLine::add_study() {
+  CLI::App* sub = app.add_subcommand("study", "for which inputs claims hold: their share, border and causes");
+  add_file(sub, study.file, "experiment with study (YAML)");
+  add_settings(sub, study.settings);
+  takes_folder(sub->add_option(
+      "--out", study.out, "for the study (default: runs/EXPERIMENT, with --set a folder in it)"));
+  sub->add_flag("--json", study.json, "print study.json only; write a folder only with --out");
+  sub->add_flag("--fresh", study.fresh, "forget what the folder has and begin anew");
+  add_jobs(sub, study.jobs);
+  add_progress(sub, study.progress);
+  add_examples(sub, {{"convoy study study.yaml", "where each of its claims holds, and a page with pictures"},
+                     {"convoy study study.yaml --set study.points=2048", "with more points"},
+                     {"convoy study study.yaml --json > study.json", "the numbers alone"}});
+  sub->callback([this] { command = [this] { return study_command(study); }; });
 }
 
 void CommandLine::add_show() {

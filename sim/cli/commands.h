@@ -60,6 +60,15 @@ struct PlanArguments {
   Progress::Style progress = Progress::Style::automatic;
 };
 
+struct StudyArguments {
+  std::string file;
+  std::vector<std::string> settings;
+  std::string out;  ///< "": default_folder()
+  bool json = false, fresh = false;
+  std::size_t jobs = 1;
+  Progress::Style progress = Progress::Style::automatic;
+};
+
 struct ShowArguments {
   std::string what;  ///< one of show_subjects()
   std::string name;  ///< "": list them all
@@ -155,6 +164,7 @@ CalibrationReport calibrated_device(
 Exit run_command(const RunArguments& arguments);
 Exit check_command(const CheckArguments& arguments);
 Exit plan_command(const PlanArguments& arguments);
+Exit study_command(const StudyArguments& arguments);
 Exit show_command(const ShowArguments& arguments);
 Exit calibrate_command(const CalibrateArguments& arguments);
 Exit reproduce_command(const ReproduceArguments& arguments);

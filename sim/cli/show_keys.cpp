@@ -16,6 +16,7 @@
 #include "sim/results/json_writer.h"
 #include "sim/run/experiment.h"
 #include "sim/studies/job_study.h"
+#include "sim/studies/regions/study_spec.h"
 #include "strategies/pardnn/networks/networks.h"
 #include "strategies/strategy.h"
 #include "topologies/cluster_keys.h"
@@ -29,6 +30,7 @@ const std::vector<KeySection>& key_sections() {
                                   variability_keys(),      model_keys(),        layer_keys(),
                                   cluster_keys(),          server_keys(),       device_keys(),
                                   fabric_keys(),           interconnect_keys(), job_keys(),
+                                  study_keys(),
                                   operation_network_keys()};
     for (KeySection& section : plan_keys()) table.push_back(std::move(section));
     table.push_back(goal_keys());
