@@ -338,9 +338,12 @@ void CommandLine::add_calibrate() {
 void CommandLine::add_reproduce() {
   CLI::App* sub = app.add_subcommand("reproduce", "predict published measurements and compare");
   chooses(sub->add_option("NAME", reproduce.names, "which of them (default: all)"), reproduction_names());
+  sub->add_flag("--where", reproduce.where,
+                "for which inputs that a thesis does not state its claims hold (docs/studies.md)");
   sub->add_flag("--json", reproduce.json, "as JSON");
   add_progress(sub, reproduce.progress);
   add_examples(sub, {{"convoy reproduce memory", "one of the comparisons; `convoy reproduce` makes all"},
+                     {"convoy reproduce kaist2019 --where", "where the claims of its abstract hold"},
                      {"convoy reproduce pipelines --json > pipelines.json", "as JSON"}});
   sub->callback([this] { command = [this] { return reproduce_command(reproduce); }; });
 }

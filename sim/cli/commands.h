@@ -90,6 +90,7 @@ struct CalibrateArguments {
 struct ReproduceArguments {
   std::vector<std::string> names;  ///< of reproductions; empty: all
   bool json = false;
+  bool where = false;  ///< for which unknown inputs the claims of theses hold, in place of the comparison
   Progress::Style progress = Progress::Style::automatic;
 };
 

@@ -194,8 +194,11 @@ std::string deciding_text(const StudyResult& study, std::size_t claim) {
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return indices[a] > indices[b]; });
   std::vector<std::string> texts;
-  for (const std::size_t d : order)
+  constexpr double least_told = 0.005;
+  for (const std::size_t d : order) {
+    if (indices[d] < least_told) break;
     texts.push_back(fmt::format("{} {}", study.spec.inputs[d].name, percent_text(indices[d])));
+  }
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
