@@ -260,7 +260,7 @@ void CommandLine::add_study() {
   add_jobs(sub, study.jobs);
   add_progress(sub, study.progress);
   add_examples(sub, {{"convoy study study.yaml", "where each of its claims holds, and a page with pictures"},
-                     {"convoy study study.yaml --set study.points=2048", "with more points"},
+                     {"convoy study study.yaml --set study.points=512", "with more points"},
                      {"convoy study study.yaml --json > study.json", "the numbers alone"}});
   sub->callback([this] { command = [this] { return study_command(study); }; });
 }
@@ -343,7 +343,7 @@ void CommandLine::add_reproduce() {
   sub->add_flag("--json", reproduce.json, "as JSON");
   add_progress(sub, reproduce.progress);
   add_examples(sub, {{"convoy reproduce memory", "one of the comparisons; `convoy reproduce` makes all"},
-                     {"convoy reproduce kaist2019 --where", "where the claims of its abstract hold"},
+                     {"convoy reproduce shi2019 --where", "where the claims of its abstract hold"},
                      {"convoy reproduce pipelines --json > pipelines.json", "as JSON"}});
   sub->callback([this] { command = [this] { return reproduce_command(reproduce); }; });
 }

@@ -233,3 +233,16 @@ TEST_CASE("study: what is wrong is said with its place") {
             .find("has no sweep") != std::string::npos);
   CHECK(study_error(exact_ring + "  grid: 400\n").find("at most 100000 are tried") != std::string::npos);
 }
+
+TEST_CASE("study: inputs of other variants have no part in a claim, however a small sample may look") {
+  std::string yaml = study_replaced(exact_ring, "variants: {ring: {}}",
+                                    "variants: {ring: {}, other: {training.batch_per_device: $batch}}");
+  yaml = study_replaced(yaml, "  variants:", "    batch: {range: [1, 64], because: a test}\n  variants:");
+  const StudyResult study =
+      run_yaml(yaml + "    - {claim: other, value: other.step_time_s, at_most: 0.02}\n  points: 16\n");
+  CHECK(study.spec.claims[0].depends_on == std::vector<bool>{true, true, false});
+  CHECK(study.spec.claims[1].depends_on == std::vector<bool>{true, true, true});
+  CHECK(study.regions[0].first_order[2] == 0);
+  CHECK(study.regions[0].sentence.text.find("batch") == std::string::npos);
+  for (const StudyBorder& border : study.regions[0].borders) CHECK(border.input != 2);
+}

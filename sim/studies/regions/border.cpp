@@ -73,14 +73,15 @@ bool find_borders(StudyResult& study, StudyRuns& runs) {
   for (std::size_t c = 0; c < spec.claims.size(); ++c) {
     starts.push_back(start_of(study, runs, middle, c));
     for (std::size_t d = 0; starts[c] && d < spec.inputs.size(); ++d)
-      if (spec.inputs[d].is_ordered())
+      if (spec.inputs[d].is_ordered() && spec.claims[c].depends_on[d])
         for (const double position : first_positions(spec.inputs[d], (*starts[c])[d]))
           wanted.push_back(moved(*starts[c], d, position));
   }
   if (!runs.compute(wanted)) return false;
   for (std::size_t c = 0; c < spec.claims.size(); ++c)
     for (std::size_t d = 0; starts[c] && d < spec.inputs.size(); ++d)
-      if (spec.inputs[d].is_ordered()) add_brackets(study, runs, *starts[c], c, d, study.regions[c].borders);
+      if (spec.inputs[d].is_ordered() && spec.claims[c].depends_on[d])
+        add_brackets(study, runs, *starts[c], c, d, study.regions[c].borders);
   for (std::int64_t step = 0; step < spec.refine; ++step) {
     wanted.clear();
     for (const ClaimRegion& region : study.regions)

@@ -83,10 +83,11 @@ ClaimRegion region_of(const StudyResult& study, std::size_t claim) {
     }
   std::sort(values.begin(), values.end());
   region.least = values.front(), region.greatest = values.back(), region.median = median(values);
-  region.sentence = describe_region(study.spec, points, holds);
+  region.sentence = describe_region(study.spec, study.spec.claims[claim].depends_on, points, holds);
   if (region.share.count > 0 && region.share.count < region.share.of)
     for (std::size_t d = 0; d < study.spec.inputs.size(); ++d)
-      region.first_order.push_back(first_order(study.spec.inputs[d], d, points, holds));
+      region.first_order.push_back(
+          study.spec.claims[claim].depends_on[d] ? first_order(study.spec.inputs[d], d, points, holds) : 0.0);
   return region;
 }
 

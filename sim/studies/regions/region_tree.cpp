@@ -39,10 +39,16 @@ struct RegionSplit {
 
 class RegionTree {
  public:
-  RegionTree(const StudySpec& spec, const std::vector<StudyPoint>& points, const std::vector<bool>& holds)
-      : spec_(spec), points_(points), holds_(holds), least_(std::max<std::size_t>(4, points.size() / 50)) {
+  RegionTree(const StudySpec& spec, const std::vector<bool>& usable, const std::vector<StudyPoint>& points,
+             const std::vector<bool>& holds)
+      : spec_(spec),
+        usable_(usable),
+        points_(points),
+        holds_(holds),
+        least_(std::max<std::size_t>(4, points.size() / 50)) {
     Indices all(points.size());
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+    least_gain_ = impurity(count_holding(all), static_cast<double>(all.size())) / 50;
     root_ = grow(all, 0);
   }
 
@@ -111,7 +117,8 @@ class RegionTree {
 
   std::optional<RegionSplit> best_split(const Indices& at, double before) const {
     std::optional<RegionSplit> best;
-    for (std::size_t d = 0; d < spec_.inputs.size(); ++d) try_input(d, sorted(at, d), before, best);
+    for (std::size_t d = 0; d < spec_.inputs.size(); ++d)
+      if (usable_[d]) try_input(d, sorted(at, d), before, best);
     return best;
   }
 
@@ -139,7 +146,6 @@ class RegionTree {
   }
 
   void try_input(std::size_t d, const Indices& at, double before, std::optional<RegionSplit>& best) const {
-    constexpr double gain = 1e-9;
     const double all = count_holding(at), count = static_cast<double>(at.size());
     double left = 0;
     for (std::size_t i = 1; i < at.size(); ++i) {
@@ -148,7 +154,7 @@ class RegionTree {
       if (name_at(d, points_[at[i - 1]][d]) == name_at(d, points_[at[i]][d])) continue;
       const auto size = static_cast<double>(i);
       const double after = impurity(left, size) + impurity(all - left, count - size);
-      if (after >= (best ? best->impurity : before) - gain) continue;
+      if (after >= (best ? best->impurity : before - least_gain_)) continue;
       const auto middle = at.begin() + static_cast<std::ptrdiff_t>(i);
       best = RegionSplit{after, d, {at.begin(), middle}, {middle, at.end()}};
     }
@@ -174,9 +180,11 @@ class RegionTree {
   }
 
   const StudySpec& spec_;
+  const std::vector<bool>& usable_;
   const std::vector<StudyPoint>& points_;
   const std::vector<bool>& holds_;
   std::size_t least_;
+  double least_gain_ = 0;
   std::unique_ptr<RegionNode> root_;
 };
 
@@ -204,13 +212,13 @@ std::string text_of_box(const StudySpec& spec, const RegionBox& box) {
 
 }  // namespace
 
-RegionSentence describe_region(const StudySpec& spec, const std::vector<StudyPoint>& points,
-                               const std::vector<bool>& holds) {
+RegionSentence describe_region(const StudySpec& spec, const std::vector<bool>& usable,
+                               const std::vector<StudyPoint>& points, const std::vector<bool>& holds) {
   const auto holding = static_cast<std::size_t>(std::count(holds.begin(), holds.end(), true));
   if (holding == points.size()) return {"holds everywhere"};
   if (holding == 0) return {"holds nowhere"};
   const auto count = static_cast<double>(points.size());
-  const RegionTree tree(spec, points, holds);
+  const RegionTree tree(spec, usable, points, holds);
   RegionSentence sentence;
   double right = 0;
   for (std::size_t i = 0; i < points.size(); ++i) right += tree.says(points[i]) == holds[i] ? 1 : 0;

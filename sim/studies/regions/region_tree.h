@@ -17,9 +17,10 @@ struct RegionSentence {
 
 /// Describes where `holds` is true by at most three conditions: a classification tree (Breiman, Friedman,
 /// Olshen and Stone 1984) of depth 3, split by Gini's impurity, whose leaves have at least 4 points and a
-/// fiftieth of all. Values in the words are of points that were tried.
+/// fiftieth of all, and whose splits take at least a fiftieth of all impurity. Values in the words are of points that were tried.
 /// @pre as many truths as points, at least one
-RegionSentence describe_region(const StudySpec& spec, const std::vector<StudyPoint>& points,
-                               const std::vector<bool>& holds);
+/// @param usable whether each input may stand in the words
+RegionSentence describe_region(const StudySpec& spec, const std::vector<bool>& usable,
+                               const std::vector<StudyPoint>& points, const std::vector<bool>& holds);
 
 }  // namespace convoy::studies

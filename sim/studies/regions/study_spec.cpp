@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <set>
 
 #include "sim/base/key_parts.h"
 #include "sim/base/names.h"
@@ -292,6 +292,43 @@ void check_expression(const StudyExpression& expression, const StudySpec& spec) 
   });
 }
 
+/// Whether `$NAME`, or an expression with it, stands anywhere in a value.
+bool mentions(const YamlNode& node, const std::string& name) {
+  if (node.kind == YamlNode::Kind::scalar && !node.quoted && node.scalar.starts_with('$')) {
+    const std::string& text = node.scalar;
+    const auto in_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
+      const std::size_t end = at + name.size();
+      if (!in_name(text[at - 1]) && (end == text.size() || !in_name(text[end]))) return true;
+    }
+  }
+  return std::any_of(node.items.begin(), node.items.end(),
+                     [&](const YamlNode& item) { return mentions(item, name); }) ||
+         std::any_of(node.entries.begin(), node.entries.end(),
+                     [&](const auto& entry) { return mentions(entry.second, name); });
+}
+
+bool mentioned_in(const StudySettings& settings, const std::string& name) {
+  return std::any_of(settings.begin(), settings.end(),
+                     [&](const auto& setting) { return mentions(setting.second, name); });
+}
+
+void find_dependences(const StudySpec& spec, StudyClaim& claim) {
+  std::set<std::string> named;
+  evaluate_expression(claim.value.text, claim.value.pos, [&](const std::string& name) {
+    named.insert(name.substr(0, name.find('.')));
+    return 1.0;
+  });
+  for (const StudyInput& input : spec.inputs) {
+    bool depends = named.contains(input.name);
+    for (const StudyVariant& variant : spec.variants)
+      if (named.contains(variant.name))
+        depends = depends || !input.sets.empty() || mentioned_in(spec.settings, input.name) ||
+                  mentioned_in(variant.settings, input.name);
+    claim.depends_on.push_back(depends);
+  }
+}
+
 }  // namespace
 
 StudySpec read_study(const Experiment& experiment) {
@@ -308,6 +345,7 @@ StudySpec read_study(const Experiment& experiment) {
   read_part(study_key_table(), YamlMap(*node, "study"), spec);
   for (const StudyClaim& claim : spec.claims) check_expression(claim.value, spec);
   for (const StudyExpression& expression : spec.possible_if) check_expression(expression, spec);
+  for (StudyClaim& claim : spec.claims) find_dependences(spec, claim);
   return spec;
 }
 

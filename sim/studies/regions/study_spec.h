@@ -34,6 +34,9 @@ struct StudyClaim {
   std::optional<double> low, high;  ///< accepted values; at least one of them
   std::optional<double> published;  ///< a figure that somebody states, to be shown beside ours
   SourcePos pos;
+  /// Whether each input can change the value: it is named in the expression, sets a path, or stands in a
+  /// setting of a variant that the expression names.
+  std::vector<bool> depends_on;
   bool holds(double at) const { return (!low || *low <= at) && (!high || at <= *high); }
 };
 
