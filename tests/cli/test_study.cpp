@@ -13,7 +13,8 @@ const std::string example = std::string(CONVOY_SOURCE) + "/configs/examples/stud
 
 TEST_CASE("study: the example in words, as JSON of schema convoy.study/1, and a second time from its store") {
   const Workplace place;
-  const std::vector<std::string> command{"study", example, "--set", "study.points=16", "--out", "o"};
+  const std::vector<std::string> command{"study", example,          "--set", "study.points=16",
+                                         "--set", "study.refine=1", "--out", "o"};
   const Finished words = place.convoy(command);
   CAPTURE(words.err);
   REQUIRE(words.exit_code == 0);
