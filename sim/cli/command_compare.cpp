@@ -38,6 +38,8 @@ ComparedResults of_json(const std::string& place, const std::string& file) {
 ComparedResults read_compared(const std::string& place) {
   const fs::path path = place;
   if (fs::is_directory(path)) {
+    if (fs::exists(path / "study.json"))
+      throw InputError({place, 0, 0}, "this is the folder of a study; `convoy compare` takes folders of runs");
     if (fs::exists(path / "results.sqlite")) return of_store(place, place);
     if (fs::exists(path / "results.json")) return of_json(place, (path / "results.json").string());
     if (fs::exists(path / "plan.json"))

@@ -80,6 +80,7 @@ CommandLine::CommandLine() {
   add_run();
   add_check();
   add_plan();
+  add_study();
   add_show();
   add_calibrate();
   add_reproduce();
@@ -248,6 +249,22 @@ void CommandLine::add_plan() {
   sub->callback([this] { command = [this] { return plan_command(plan); }; });
 }
 
+void CommandLine::add_study() {
+  CLI::App* sub = app.add_subcommand("study", "for which inputs claims hold: their share, border and causes");
+  add_file(sub, study.file, "experiment with study (YAML)");
+  add_settings(sub, study.settings);
+  takes_folder(sub->add_option(
+      "--out", study.out, "for the study (default: runs/EXPERIMENT, with --set a folder in it)"));
+  sub->add_flag("--json", study.json, "print study.json only; write a folder only with --out");
+  sub->add_flag("--fresh", study.fresh, "forget what the folder has and begin anew");
+  add_jobs(sub, study.jobs);
+  add_progress(sub, study.progress);
+  add_examples(sub, {{"convoy study study.yaml", "where each of its claims holds, and a page with pictures"},
+                     {"convoy study study.yaml --set study.points=512", "with more points"},
+                     {"convoy study study.yaml --json > study.json", "the numbers alone"}});
+  sub->callback([this] { command = [this] { return study_command(study); }; });
+}
+
 void CommandLine::add_show() {
   CLI::App* sub = app.add_subcommand("show", "what there is, or one thing in detail");
   chooses(sub->add_option("WHAT", show.what, "what to show")->required(), show_subjects());
@@ -329,9 +346,12 @@ void CommandLine::add_calibrate() {
 void CommandLine::add_reproduce() {
   CLI::App* sub = app.add_subcommand("reproduce", "predict published measurements and compare");
   chooses(sub->add_option("NAME", reproduce.names, "which of them (default: all)"), reproduction_names());
+  sub->add_flag("--where", reproduce.where,
+                "for which inputs that a thesis does not state its claims hold (docs/studies.md)");
   sub->add_flag("--json", reproduce.json, "as JSON");
   add_progress(sub, reproduce.progress);
   add_examples(sub, {{"convoy reproduce memory", "one of the comparisons; `convoy reproduce` makes all"},
+                     {"convoy reproduce shi2019 --where", "where the claims of its abstract hold"},
                      {"convoy reproduce pipelines --json > pipelines.json", "as JSON"}});
   sub->callback([this] { command = [this] { return reproduce_command(reproduce); }; });
 }

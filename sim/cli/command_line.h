@@ -20,6 +20,7 @@ struct CommandLine {
   RunArguments run;
   CheckArguments check;
   PlanArguments plan;
+  StudyArguments study;
   ShowArguments show;
   CalibrateArguments calibrate;
   ReproduceArguments reproduce;
@@ -44,6 +45,7 @@ struct CommandLine {
   void add_run();
   void add_check();
   void add_plan();
+  void add_study();
   void add_show();
   void add_calibrate();
   void add_reproduce();

@@ -94,6 +94,9 @@ Exit report_command(const ReportArguments& arguments) {
   if (!has("results.sqlite") && !has("results.json") && !has("plan.json"))
     throw InputError({(folder / "results.json").string(), 0, 0},
                      "cannot be opened; `convoy report` takes the folder of a finished run");
+  if (has("study.json"))
+    throw InputError({(folder / "study.json").string(), 0, 0},
+                     "is a study; `convoy study FILE --out DIR` writes its report again, from the stored points");
   const OutputFolder place(arguments.folder);
   if (place.has_store())
     report_store(place);

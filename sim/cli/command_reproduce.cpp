@@ -9,11 +9,15 @@
 #include <ostream>
 #include <set>
 
+#include "sim/base/input_error.h"
+#include "sim/base/names.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/progress.h"
 #include "sim/cli/reproduction_json.h"
+#include "sim/results/json_writer.h"
 #include "sim/run/output_folder.h"
 #include "sim/run/workers.h"
+#include "sim/studies/regions/write_study.h"
 #include "sim/studies/reproduce.h"
 #include "sim/studies/thesis.h"
 
@@ -199,7 +203,48 @@ std::vector<std::string> reproduction_names() {
   return names;
 }
 
+namespace {
+
+/// Studies of the named theses, or of all that have one. @throws InputError: a name has none
+Exit reproduce_where(const ReproduceArguments& arguments) {
+  const std::vector<std::string> known = theses_with_where();
+  for (const std::string& name : arguments.names)
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw InputError({"reproduce --where", 0, 0},
+                       fmt::format("'{}' has no study of unknown inputs; those that have one are {}", name,
+                                   list_of(known)));
+  const std::vector<std::string>& names = arguments.names.empty() ? known : arguments.names;
+  std::optional<Progress> progress(std::in_place, arguments.progress, "reproducing");
+  std::vector<StudyResult> studies;
+  for (const std::string& name : names) {
+    (*progress)(studies.size(), names.size(), [&] { return name; });
+    studies.push_back(run_where(name, all_cores()));
+  }
+  progress.reset();
+  write_stdout([&](std::ostream& out) {
+    if (!arguments.json) {
+      for (const StudyResult& study : studies) out << table(study) << '\n';
+      return;
+    }
+    JsonWriter json(out);
+    json.begin_object();
+    json.key("studies");
+    json.begin_object();
+    for (std::size_t i = 0; i < studies.size(); ++i) {
+      json.key(names[i]);
+      write_json(studies[i], json);
+    }
+    json.end_object();
+    json.end_object();
+    json.raw("\n");
+  });
+  return Exit::done;
+}
+
+}  // namespace
+
 Exit reproduce_command(const ReproduceArguments& arguments) {
+  if (arguments.where) return reproduce_where(arguments);
   const auto wanted = [&](const char* name) {
     return arguments.names.empty() ||
            std::find(arguments.names.begin(), arguments.names.end(), name) != arguments.names.end();

@@ -24,6 +24,7 @@
 #include "sim/run/tasks_file.h"
 #include "sim/run/workers.h"
 #include "sim/studies/job_study.h"
+#include "sim/studies/regions/study_runs.h"
 #include "strategies/pardnn/networks/networks.h"
 
 namespace convoy::inline cli {
@@ -283,6 +284,11 @@ Exit check_command(const CheckArguments& arguments) {
   if (experiment.plan()) {
     const std::string text = check_plan(read_plan(experiment), arguments.jobs);
     write_stdout([&](std::ostream& out) { out << text << '\n'; });
+    return Exit::done;
+  }
+  if (experiment.study()) {
+    const std::string text = check_study(experiment, read_study(experiment), arguments.jobs);
+    write_stdout([&](std::ostream& out) { out << text; });
     return Exit::done;
   }
   if (experiment.jobs()) read_job_study(*experiment.jobs());

@@ -60,6 +60,15 @@ struct PlanArguments {
   Progress::Style progress = Progress::Style::automatic;
 };
 
+struct StudyArguments {
+  std::string file;
+  std::vector<std::string> settings;
+  std::string out;  ///< "": default_folder()
+  bool json = false, fresh = false;
+  std::size_t jobs = 1;
+  Progress::Style progress = Progress::Style::automatic;
+};
+
 struct ShowArguments {
   std::string what;  ///< one of show_subjects()
   std::string name;  ///< "": list them all
@@ -82,6 +91,7 @@ struct CalibrateArguments {
 struct ReproduceArguments {
   std::vector<std::string> names;  ///< of reproductions; empty: all
   bool json = false;
+  bool where = false;  ///< for which unknown inputs the claims of theses hold, in place of the comparison
   Progress::Style progress = Progress::Style::automatic;
 };
 
@@ -156,6 +166,7 @@ CalibrationReport calibrated_device(
 Exit run_command(const RunArguments& arguments);
 Exit check_command(const CheckArguments& arguments);
 Exit plan_command(const PlanArguments& arguments);
+Exit study_command(const StudyArguments& arguments);
 Exit show_command(const ShowArguments& arguments);
 Exit calibrate_command(const CalibrateArguments& arguments);
 Exit reproduce_command(const ReproduceArguments& arguments);

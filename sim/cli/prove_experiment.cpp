@@ -78,7 +78,7 @@ Exit exit_for(const std::vector<Proof::Outcome>& outcomes) {
 
 ProvedExperiment prove_experiment(Preparer& preparer) {
   const Experiment& experiment = preparer.experiment();
-  for (const auto& [key, node] : {std::pair{"plan", experiment.plan()}, {"jobs", experiment.jobs()}})
+  for (const auto& [key, node] : {std::pair{"plan", experiment.plan()}, {"jobs", experiment.jobs()}, {"study", experiment.study()}})
     if (node)
       throw InputError(node->pos,
                        fmt::format("{}: --prove takes an experiment with one strategy of its own", key));

@@ -16,6 +16,7 @@
 #include "sim/results/json_writer.h"
 #include "sim/run/experiment.h"
 #include "sim/studies/job_study.h"
+#include "sim/studies/regions/study_spec.h"
 #include "strategies/pardnn/networks/networks.h"
 #include "strategies/strategy.h"
 #include "topologies/cluster_keys.h"
@@ -26,9 +27,9 @@ namespace {
 const std::vector<KeySection>& key_sections() {
   static const std::vector<KeySection> sections = [] {
     std::vector<KeySection> table{
-        experiment_keys(), training_keys(),     input_keys(),   variability_keys(),      numerics_keys(),
-        model_keys(),      layer_keys(),        cluster_keys(), server_keys(),           device_keys(),
-        fabric_keys(),     interconnect_keys(), job_keys(),     operation_network_keys()};
+        experiment_keys(), training_keys(),     input_keys(),   variability_keys(), numerics_keys(),
+        model_keys(),      layer_keys(),        cluster_keys(), server_keys(),      device_keys(),
+        fabric_keys(),     interconnect_keys(), job_keys(),     study_keys(),       operation_network_keys()};
     for (KeySection& section : plan_keys()) table.push_back(std::move(section));
     table.push_back(goal_keys());
     return table;

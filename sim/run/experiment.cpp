@@ -102,7 +102,7 @@ std::string read_name(YamlMap& map) {
 
 /// Read when the experiment is loaded, or by the reader of jobs.
 void take_elsewhere(YamlMap& map, Point&) {
-  for (const char* key : {"experiment", "sweep", "jobs", "spread"}) map.find(key);
+  for (const char* key : {"experiment", "sweep", "jobs", "study", "spread"}) map.find(key);
 }
 
 const Keys<Point>& point_keys() {
@@ -159,6 +159,9 @@ const Keys<Point>& point_keys() {
           &take_elsewhere),
       custom_key<Point>("jobs", "none", forms::section("jobs", "a mapping"),
                         "a queue of jobs for which the runs are throughput (docs/strategies.md)",
+                        &take_elsewhere),
+      custom_key<Point>("study", "none", forms::section("study", "a mapping"),
+                        "for which inputs claims hold, which `convoy study` answers (docs/studies.md)",
                         &take_elsewhere)};
   return keys;
 }
@@ -255,16 +258,30 @@ void Experiment::read_sweep(const YamlNode& sweep) {
   }
 }
 
+Experiment Experiment::at_points(std::vector<Coordinates> points) const {
+  Experiment experiment = *this;
+  erase_entry(experiment.tree_, "study");
+  experiment.axes_.clear();
+  experiment.size_ = points.size();
+  experiment.listed_ = std::move(points);
+  return experiment;
+}
+
 std::string Experiment::content() const {
   std::string text = fingerprint(tree_);
   for (const auto& [path, values] : axes_) {
     text += '\n' + path + ':';
     for (const YamlNode& value : values) text += fingerprint(value);
   }
+  for (const Coordinates& point : listed_) {
+    text += '\n';
+    for (const auto& [path, value] : point) text += path + ':' + fingerprint(value);
+  }
   return text;
 }
 
-std::vector<std::pair<std::string, YamlNode>> Experiment::coordinates(std::size_t index) const {
+Experiment::Coordinates Experiment::coordinates(std::size_t index) const {
+  if (!listed_.empty()) return listed_[index];
   std::vector<std::pair<std::string, YamlNode>> result(axes_.size());
   for (std::size_t a = axes_.size(); a-- > 0;) {
     const auto& [path, values] = axes_[a];
@@ -278,6 +295,9 @@ YamlNode Experiment::resolved(std::size_t index) const {
   if (const YamlNode* plan = this->plan())
     throw InputError(plan->key_pos,
                      "plan: this file asks what to rent, and names no one cluster: use `convoy plan FILE`");
+  if (const YamlNode* study = this->study())
+    throw InputError(study->key_pos,
+                     "study: this file asks for which inputs claims hold: use `convoy study FILE`");
   YamlNode tree = tree_;
   for (auto& [path, value] : coordinates(index)) set_path(tree, path, std::move(value));
   return tree;

@@ -53,6 +53,11 @@ class Experiment {
   static Experiment parse(const std::string& text, const std::string& place,
                           const std::vector<std::string>& settings);
 
+  using Coordinates = std::vector<std::pair<std::string, YamlNode>>;
+  /// The same experiment without sweep and study, at these points: each the dotted paths that are set, and
+  /// their values, in this order.
+  Experiment at_points(std::vector<Coordinates> points) const;
+
   const std::string& name() const { return name_; }
   /// Everything on which the results depend, as exact text: the content of the file with the settings
   /// applied.
@@ -60,14 +65,16 @@ class Experiment {
   std::size_t size() const { return size_; }  ///< number of points; 1 without a sweep
   bool swept() const { return !axes_.empty(); }
   /// Dotted paths and values of a point; the last path changes fastest.
-  std::vector<std::pair<std::string, YamlNode>> coordinates(std::size_t index) const;
+  Coordinates coordinates(std::size_t index) const;
   /// `jobs:`, if present: a queue of jobs whose throughput the runs give (job_study.h).
   const YamlNode* jobs() const { return tree_.find("jobs"); }
   /// What `convoy plan` reads (sim/planning): nullptr if the file is not a plan.
   const YamlNode* plan() const { return tree_.find("plan"); }
+  /// What `convoy study` reads (sim/studies/regions): nullptr if the file is not a study.
+  const YamlNode* study() const { return tree_.find("study"); }
   const YamlNode& tree() const { return tree_; }
   /// The whole experiment with the values of a point filled in, without `sweep`. @throws InputError for a
-  /// plan
+  /// plan or a study
   YamlNode resolved(std::size_t index) const;
   /// Reads a point's training and finds its other parts. @throws InputError
   Point point(std::size_t index) const;
@@ -83,6 +90,7 @@ class Experiment {
   YamlNode tree_;  ///< without `sweep`
   std::string name_;
   std::vector<Axis> axes_;
+  std::vector<Coordinates> listed_;  ///< in place of the product of axes; empty: none
   std::size_t size_ = 1;
   NetworkModel network_model_ = NetworkModel::convoy;
 };

@@ -26,10 +26,11 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Files by which a folder of results is recognised, and how they begin.
-constexpr std::array<std::pair<const char*, std::string_view>, 2> marks{
-    {{"results.json", "\"schema\": \"convoy.results/"}, {"plan.json", "\"schema\": \"convoy.plan/"}}};
-constexpr std::array<const char*, 5> result_files{"results.json", "results.csv", "report.html", "trace.json",
-                                                  "plan.json"};
+constexpr std::array<std::pair<const char*, std::string_view>, 3> marks{
+    {{"results.json", "\"schema\": \"convoy.results/"}, {"plan.json", "\"schema\": \"convoy.plan/"},
+     {"study.json", "\"schema\": \"convoy.study/"}}};
+constexpr std::array<const char*, 6> result_files{"results.json", "results.csv", "report.html", "trace.json",
+                                                  "plan.json", "study.json"};
 constexpr std::array<const char*, 4> store_files{"results.sqlite", "results.sqlite-wal", "results.sqlite-shm",
                                                  "results.sqlite-journal"};
 constexpr const char* unfinished_set = ".convoy-unfinished";  ///< being written: removed

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "sim/studies/thesis.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <filesystem>
 
 #include "sim/base/data_path.h"
+#include "sim/studies/claims/configs.h"
 #include "sim/studies/claims/record_tables.h"
 
 namespace convoy::inline studies {
@@ -45,6 +49,22 @@ ThesisStudy run_thesis(const std::string& name, std::size_t jobs) {
   ThesisStudy study{read_claims(data_path(thesis_folder) + "/" + name + ".yaml"), {}};
   study.records = make_record_tables(study.file, jobs);
   return study;
+}
+
+std::vector<std::string> theses_with_where() {
+  std::vector<std::string> names;
+  for (const std::string& name : thesis_names())
+    if (std::filesystem::exists(fmt::format("{}/papers/{}-where.yaml", data_path("configs"), name)))
+      names.push_back(name);
+  return names;
+}
+
+StudyResult run_where(const std::string& name, std::size_t jobs) {
+  const Experiment experiment = load_config(fmt::format("papers/{}-where", name), {});
+  Store store;
+  StudyOptions options;
+  options.sweep.jobs = jobs;
+  return run_study(experiment, read_study(experiment), store, options);
 }
 
 ThesisReproduction judge(const ThesisStudy& study) {

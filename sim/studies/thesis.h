@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/studies/claims/claim.h"
+#include "sim/studies/regions/region.h"
 
 namespace convoy::inline studies {
 
@@ -38,6 +39,12 @@ struct ThesisStudy {
 /// Runs what the claims of a thesis need. @param jobs processes at a time
 /// @throws InputError, std::runtime_error if a run failed
 ThesisStudy run_thesis(const std::string& name, std::size_t jobs);
+
+/// The theses that have a study of their unknown inputs, configs/papers/NAME-where.yaml.
+std::vector<std::string> theses_with_where();
+/// For which of their unknown inputs the claims of a thesis hold. @pre name is one of theses_with_where()
+/// @throws InputError
+StudyResult run_where(const std::string& name, std::size_t jobs);
 
 ThesisReproduction judge(const ThesisStudy& study);
 

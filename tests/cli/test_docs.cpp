@@ -189,7 +189,8 @@ TEST_CASE("docs: every key of an experiment and of a plan is described") {
                                       {"numerics", "numerics"},
                                       {"plan-file", "planning"},
                                       {"plan", "planning"},
-                                      {"goal", "planning"}})
+                                      {"goal", "planning"},
+                                      {"study", "studies"}})
     check_described(nlohmann::json::parse(place.convoy({"show", "keys", section, "--json"}).out)["keys"],
                     page(fmt::format("docs/{}.md", file)));
 }

@@ -19,6 +19,11 @@ namespace {
 void put_files(const Workplace& place) {
   place.shell("cp '" CONVOY_SOURCE "/configs/first-experiment.yaml' lab.yaml");
   place.shell("sed 's/max: 64/max: 2/' '" CONVOY_SOURCE "/configs/plan-imagenet.yaml' > plan.yaml");
+  place.file("study.yaml",
+             "experiment: asked\nmodel: alexnet\ntraining: {batch_per_device: 8}\n"
+             "cluster: {server: gcp-n1-standard-8-k80, nodes: 2}\nstrategy: {kind: data_parallel, sync: all_reduce}\n"
+             "study: {inputs: {nodes: {sets: cluster.nodes, values: [2, 4], because: a test}}, points: 16,\n"
+             "  variants: {ring: {}}, claims: [{claim: c, value: ring.step_time_s, at_most: 1}]}\n");
   place.file("speeds.csv",
              "device,model,batch,precision,step,images_per_s,role\n"
              "v100-sxm2-16gb,resnet50,128,fp32,train,412,fit\nv100-sxm2-16gb,vgg16,64,fp32,train,230,fit\n");

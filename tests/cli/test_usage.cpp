@@ -72,7 +72,8 @@ TEST_CASE("usage: an empty name of a file or folder is said to be one, by every 
 TEST_CASE("usage: a command that there is not is named, with the nearest one") {
   const Workplace place;
   CHECK(place.convoy({"sho", "models"}).err ==
-        "convoy: there is no command 'sho' (did you mean 'show'?); commands are run, check, plan, show, "
+        "convoy: there is no command 'sho' (did you mean 'show'?); commands are run, check, plan, study, "
+        "show, "
         "calibrate, "
         "reproduce, validate, doctor, report, compare, merge, partition (convoy --help says more)\n");
 }
@@ -80,7 +81,7 @@ TEST_CASE("usage: a command that there is not is named, with the nearest one") {
 TEST_CASE("usage: an option that there is not is named before its value is taken for something else") {
   const Workplace place;
   CHECK(place.convoy({"reproduce", "layers", "--tolerance", "3"}).err ==
-        "convoy: `convoy reproduce` has no option '--tolerance'; it has --help, --json, --progress (convoy "
+        "convoy: `convoy reproduce` has no option '--tolerance'; it has --help, --where, --json, --progress (convoy "
         "--help says more)\n");
   CHECK(place.convoy({"report", "d", "--jsno=1"})
             .err.starts_with("convoy: `convoy report` has no option "

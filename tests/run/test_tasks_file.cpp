@@ -137,7 +137,7 @@ TEST_CASE("tasks: so does what is written of the experiments in configs/") {
        std::filesystem::recursive_directory_iterator(std::string(CONVOY_SOURCE) + "/configs")) {
     if (entry.path().extension() != ".yaml" || entry.path().parent_path().filename() == "networks") continue;
     const auto experiment = runs::Experiment::load(entry.path().string(), {});
-    if (experiment.plan()) continue;
+    if (experiment.plan() || experiment.study()) continue;
     Preparer preparer(experiment);
     for (const std::size_t index : std::set<std::size_t>{0, experiment.size() / 2, experiment.size() - 1}) {
       if (is_search(experiment.point(index).strategy)) continue;

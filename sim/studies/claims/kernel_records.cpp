@@ -3,11 +3,9 @@
 
 #include <string>
 
-#include "sim/run/simulate.h"
 #include "sim/studies/claims/configs.h"
 
 namespace convoy::inline studies {
-namespace {
 
 Record kernel_shares(const PreparedRun& run) {
   const DeviceType& type = run.machine.device_types[run.machine.devices[0].type];
@@ -24,8 +22,6 @@ Record kernel_shares(const PreparedRun& run) {
   for (auto& [kind, share] : record.numbers) share /= all_s;
   return record;
 }
-
-}  // namespace
 
 std::vector<Record> kernel_share_records(YamlMap& map, std::size_t jobs) {
   const Experiment experiment =

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/base/yaml_map.h"
+#include "sim/run/simulate.h"
 #include "sim/studies/claims/record.h"
 
 namespace convoy::inline studies {
@@ -14,5 +15,8 @@ namespace convoy::inline studies {
 /// "matmul", …), "share.KIND": its share, 0 to 1, of the sum of the times of all operations on the cluster's
 /// first device, for the whole batch, by the cost model.
 std::vector<Record> kernel_share_records(YamlMap& map, std::size_t jobs);
+
+/// The same of one point.
+Record kernel_shares(const PreparedRun& run);
 
 }  // namespace convoy::studies
