@@ -12,6 +12,7 @@
 #include "sim/base/named_file.h"
 #include "sim/base/names.h"
 #include "sim/costs/residuals.h"
+#include "sim/lowering/gradient_sync.h"
 #include "sim/lowering/input_feed.h"
 #include "sim/lowering/service_rule.h"
 #include "sim/numerics/data.h"
