@@ -33,7 +33,7 @@ std::string_view file_of(std::string_view name) {
 }
 
 /// @param schedule "": its rounds depend on the machine and the bytes
-void tell(std::ostream& out, const ShowArguments& arguments, const std::string& schedule) {
+void print_algorithm(std::ostream& out, const ShowArguments& arguments, const std::string& schedule) {
   if (arguments.json) {
     JsonWriter json(out);
     json.begin_object();
@@ -72,14 +72,15 @@ void show_algorithm(std::ostream& out, const ShowArguments& arguments) {
     if (std::find(names.begin(), names.end(), file) == names.end())
       throw InputError(pos, fmt::format("unknown algorithm '{}'{}; there are {}, and files of schedules",
                                         file, suggestion(file, names), list_of(names)));
-    if (file_of(file).empty()) return tell(out, arguments, "");
+    if (file_of(file).empty()) return print_algorithm(out, arguments, "");
     file = data_path("configs") + fmt::format("/collectives/{}", file_of(file));
   }
   const auto ranks = static_cast<std::uint32_t>(arguments.ranks);
   const auto per_host = static_cast<std::uint32_t>(arguments.ranks_per_host);
   if (ranks % per_host != 0)
     throw InputError(pos, fmt::format("--ranks {} is no multiple of --ranks-per-host {}", ranks, per_host));
-  tell(out, arguments, listed_schedule(*SumSchedule::load(file), {ranks, ranks / per_host, per_host}));
+  print_algorithm(out, arguments,
+                  listed_schedule(*SumSchedule::load(file), {ranks, ranks / per_host, per_host}));
 }
 
 }  // namespace convoy::cli
