@@ -14,6 +14,7 @@
 #include "sim/collectives/schedule.h"
 #include "sim/collectives/table.h"
 #include "sim/collectives/write_schedule.h"
+#include "sim/results/json_writer.h"
 
 namespace convoy::inline cli {
 namespace {
@@ -29,6 +30,25 @@ std::string_view file_of(std::string_view name) {
   for (const auto& [algorithm, file] : shipped)
     if (algorithm == name) return file;
   return {};
+}
+
+/// @param schedule "": its rounds depend on the machine and the bytes
+void print_algorithm(std::ostream& out, const ShowArguments& arguments, const std::string& schedule) {
+  if (arguments.json) {
+    JsonWriter json(out);
+    json.begin_object();
+    json.field("name", arguments.name);
+    json.field("schedule", schedule);
+    json.end_object();
+    json.raw("\n");
+  } else if (schedule.empty()) {
+    out << fmt::format(
+        "{}: {}; its rounds depend on the machine and the bytes, so that it is not written as a "
+        "schedule\n",
+        arguments.name, algorithm_line(arguments.name));
+  } else {
+    out << schedule;
+  }
 }
 
 }  // namespace
@@ -52,18 +72,15 @@ void show_algorithm(std::ostream& out, const ShowArguments& arguments) {
     if (std::find(names.begin(), names.end(), file) == names.end())
       throw InputError(pos, fmt::format("unknown algorithm '{}'{}; there are {}, and files of schedules",
                                         file, suggestion(file, names), list_of(names)));
-    if (file_of(file).empty())
-      throw InputError(pos, fmt::format("the rounds of {} depend on the machine and the bytes, so that it is "
-                                        "not written as a schedule; ring, tree, halving_doubling and "
-                                        "hierarchical are",
-                                        file));
+    if (file_of(file).empty()) return print_algorithm(out, arguments, "");
     file = data_path("configs") + fmt::format("/collectives/{}", file_of(file));
   }
   const auto ranks = static_cast<std::uint32_t>(arguments.ranks);
   const auto per_host = static_cast<std::uint32_t>(arguments.ranks_per_host);
   if (ranks % per_host != 0)
     throw InputError(pos, fmt::format("--ranks {} is no multiple of --ranks-per-host {}", ranks, per_host));
-  out << listed_schedule(*SumSchedule::load(file), {ranks, ranks / per_host, per_host});
+  print_algorithm(out, arguments,
+                  listed_schedule(*SumSchedule::load(file), {ranks, ranks / per_host, per_host}));
 }
 
 }  // namespace convoy::cli

@@ -84,6 +84,8 @@ std::vector<LearntPoint> learn_one_by_one(const NumericsSpec& spec, const Lesson
 
 std::string refuses_plan(const Plan& plan, const TrainingGraph& graph) {
   if (!plan.meaning) return "the strategy does not say yet what its tasks compute";
+  if (!plan.meaning->layouts.empty())
+    return "several devices work on the same images between them, which is not followed yet";
   if (plan.endless()) return "steps of a pipeline that is never flushed overlap, which is not followed yet";
   if (!is_whole_number(plan.images)) return "the global batch is no whole number of images";
   for (const Role& role : plan.roles)

@@ -69,7 +69,7 @@ std::optional<double> codes_gathered(const Trial& trial) {
   if (!apart(trial.machine)) return std::nullopt;
   const auto n = static_cast<double>(trial.machine.devices.size());
   const double gradients = parameter_bytes(trial.graph) / element_bytes(trial.graph.options.precision);
-  return n * (n - 1) * (std::ceil(gradients / 2) + 8);
+  return gradients == 0 ? 0 : n * (n - 1) * (std::ceil(gradients / 2) + 8);
 }
 
 /// ZeRO: so many times (N - 1) S. What recomputation needs of stage 3 depends on its segments.
