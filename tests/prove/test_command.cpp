@@ -37,7 +37,7 @@ TEST_CASE("check --prove: 0 and a line where a plan is proved, 2 where the rules
 
   const Finished servers = proved(place, "{kind: data_parallel, sync: parameter_server, servers: 1}");
   CHECK(servers.exit_code == 2);
-  CHECK(servers.out == "not proved: the strategy does not say yet what its tasks read and write\n");
+  CHECK(servers.out == "not proved: what parameter servers add up and update is not followed\n");
 
   const Finished search = proved(place, "{kind: auto}");
   CHECK(search.exit_code == 2);

@@ -167,18 +167,22 @@ inline bool members_set(const VariabilityResult& v) {
   const auto& [a, b, c, d, e, f, g, h, i] = v;
   return all_set(a, b, c, d, e, f, g, h, i);
 }
+inline bool members_set(const LearningPoint& v) {
+  const auto& [step, time, loss, accuracy] = v;
+  return all_set(step, time, loss, accuracy);
+}
 /// @param v its `fits` is true by default
 inline bool members_set(const RunResult& v) {
   const auto& [id, point, model, cluster, strategy, algorithms, servers, device_type, network_model, devices,
                global_batch, step, throughput, epoch, cost, energy, compute, exposed, idle, issue_wait, comm,
                imbalance, peak, size, process, fits, software, warnings, interval, bottleneck, per_device,
                per_link, phases, changes, staleness, bubble, stages, partition, search, layouts, variability,
-               counterfactuals] = v;
+               counterfactuals, learning] = v;
   return all_set(id, point, model, cluster, strategy, algorithms, servers, device_type, network_model,
                  devices, global_batch, step, throughput, epoch, cost, energy, compute, exposed, idle,
                  issue_wait, comm, imbalance, peak, size, process, !fits, software, warnings, interval,
                  bottleneck, per_device, per_link, phases, changes, staleness, bubble, stages, partition,
-                 search, layouts, variability, counterfactuals);
+                 search, layouts, variability, counterfactuals, learning);
 }
 template <class T>
 bool is_set(const T& aggregate) {
