@@ -86,7 +86,7 @@ TEST_CASE("proof: each phase of an elastic run, and what newcomers get") {
 }
 
 TEST_CASE(
-    "proof: an elastic pipeline does not say which part comes from whom; a restart reads a checkpoint") {
+    "proof: an elastic pipeline does not say which part comes from whom, and a restart reads a checkpoint") {
   Dice dice(3);
   const std::string model = blocks(dice, 2);
   const std::string schedule = "schedule: [{at_step: 0, devices: 2}, {at_step: 5, devices: 4}]";
