@@ -54,6 +54,15 @@ class Run(Record):
     bottleneck: Record
     per_device: list[Record]
     per_link: list[Record]
+    def timeline(self) -> Timeline: ...
+
+class Timeline:
+    step_time_s: float
+    def spans(self) -> dict[str, list[Any]]: ...
+    def memory(self) -> dict[str, list[Any]]: ...
+    def traffic(self) -> dict[str, list[Any]]: ...
+    def to_pandas(self) -> Any: ...
+    def save(self, file: str | PathLike[str]) -> None: ...
 
 class Results(Sequence[Run]):
     experiment: str
@@ -85,11 +94,13 @@ class Diagnosis(Record):
     experiment: str
     runs: list[Record]
     flip: Record  # of a plan
+    def to_json(self) -> str: ...
 
 class Validation(Record):
     rows: list[Record]
     summary: Record
     terms: list[Record]
+    def to_json(self) -> str: ...
 
 class Calibration:
     yaml: str
