@@ -35,6 +35,7 @@
 #include "sim/run/store/point_key.h"
 #include "sim/run/sweep.h"
 #include "sim/run/workers.h"
+#include "sim/studies/diagnose.h"
 #include "sim/studies/doctor.h"
 #include "sim/studies/validation.h"
 
@@ -207,6 +208,19 @@ std::tuple<std::string, std::string, std::string> doctor(const std::string& file
           text_of([&](std::ostream& out) { write_page(diagnosis, out); }), doctor_text(diagnosis)};
 }
 
+/// @returns convoy.diagnose/1, the page, and the text for people
+std::tuple<std::string, std::string, std::string> diagnose_step(const std::string& trace,
+                                                                const std::string& file,
+                                                                const std::string& text,
+                                                                const Settings& settings,
+                                                                const std::optional<std::size_t>& jobs) {
+  const py::gil_scoped_release unlocked;
+  const Experiment experiment = experiment_of(file, text, settings);
+  const TraceDiagnosis diagnosis = diagnose_trace(trace, experiment, jobs_or_all(jobs));
+  return {text_of([&](std::ostream& out) { write_diagnosis(diagnosis, out); }),
+          text_of([&](std::ostream& out) { write_page(diagnosis, out); }), diagnosis_text(diagnosis)};
+}
+
 std::string show_subject(const std::string& what, const std::string& name) {
   const py::gil_scoped_release unlocked;
   const std::vector<std::string> subjects = show_subjects();
@@ -275,6 +289,7 @@ PYBIND11_MODULE(_convoy, module) {
   module.def("compare", &compare_sides);
   module.def("validate", &validate);
   module.def("doctor", &doctor);
+  module.def("diagnose", &diagnose_step);
   module.def("show", &show_subject);
   module.def("calibrate", &calibrate_device);
   module.def("report", &report_page);

@@ -22,8 +22,8 @@ import weakref
 from . import _convoy
 
 __all__ = ["Calibration", "Check", "Comparison", "ConvoyWarning", "Diagnosis", "InputError", "Plan", "Results", "Run",
-           "Timeline", "TorchModel", "Validation", "calibrate", "check", "compare", "doctor", "from_torch", "plan", "run",
-           "save_trace", "show", "validate"]
+           "Timeline", "TorchModel", "TraceDiagnosis", "Validation", "calibrate", "check", "compare", "diagnose",
+           "doctor", "from_torch", "plan", "run", "save_trace", "show", "validate"]
 __version__ = _convoy.version
 
 
@@ -274,6 +274,10 @@ class Diagnosis(_Answer):
     """convoy.doctor/1 (docs/doctor.md): `runs` with their `inputs`, of a plan `flip` too."""
 
 
+class TraceDiagnosis(_Answer):
+    """convoy.diagnose/1 (docs/diagnose.md): `terms`, `operations`, `remedies`."""
+
+
 class Comparison(_Answer):
     """convoy.compare/1 (docs/compare.md): `same`, `only_a`, `only_b`, `changed`."""
 
@@ -404,6 +408,16 @@ def doctor(experiment, set={}, jobs=None, prices=None):
     """
     file, text, settings = _experiment(experiment, set, {})
     return Diagnosis(*_call(_convoy.doctor, file, text, settings, "" if prices is None else os.fspath(prices), jobs))
+
+
+def diagnose(trace, experiment, set={}, jobs=None):
+    """A trace of torch.profiler beside the prediction of its step, as `convoy diagnose` says.
+
+    trace       .json, or packed: .json.gz, with record_shapes=True
+    experiment  of one point: the step that the trace is of
+    """
+    file, text, settings = _experiment(experiment, set, {})
+    return TraceDiagnosis(*_call(_convoy.diagnose, os.fspath(trace), file, text, settings, jobs))
 
 
 def show(what, name=None):

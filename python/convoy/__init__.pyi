@@ -96,6 +96,15 @@ class Diagnosis(Record):
     flip: Record  # of a plan
     def to_json(self) -> str: ...
 
+class TraceDiagnosis(Record):
+    experiment: str
+    measured_step_time_s: float
+    step_time_s: float
+    terms: list[Record]
+    operations: list[Record]
+    remedies: list[Record]
+    def to_json(self) -> str: ...
+
 class Validation(Record):
     rows: list[Record]
     summary: Record
@@ -120,6 +129,8 @@ def compare(a: Results | str | PathLike[str], b: Results | str | PathLike[str]) 
 def validate(rows: str | PathLike[str], jobs: int | None = ...) -> Validation: ...
 def doctor(experiment: Experiment, set: Mapping[str, Any] = ..., jobs: int | None = ...,
            prices: str | PathLike[str] | None = ...) -> Diagnosis: ...
+def diagnose(trace: str | PathLike[str], experiment: Experiment, set: Mapping[str, Any] = ...,
+             jobs: int | None = ...) -> TraceDiagnosis: ...
 def show(what: str, name: str | None = ...) -> Any: ...
 class TorchModel(Mapping[str, str]):
     def save(self, file: str | PathLike[str]) -> None: ...

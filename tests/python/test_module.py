@@ -360,6 +360,22 @@ class Others(InFolder):
         with self.assertRaises(convoy.InputError):
             convoy.doctor(experiment, prices="prices.csv")
 
+    def test_diagnose(self):
+        trace = CONFIGS.parent / "tests/calibration/traces/resnet18_batch8_32x32_cpu.json.gz"
+        experiment = {"experiment": "lab", "model": {"name": "resnet18", "input": [3, 32, 32]},
+                      "training": {"batch_per_device": 8}, "strategy": {"kind": "single"},
+                      "cluster": {"nodes": [{"name": "n", "count": 1, "server": "box"}],
+                                  "servers": {"box": {"devices": [{"device": "mine", "count": 1}],
+                                                      "interconnect": {"kind": "none"}}},
+                                  "devices": {"mine": {"base": "epyc-7763", "sms": 1}}}}
+        pathlib.Path("lab.yaml").write_text(json.dumps(experiment))
+        diagnosis = convoy.diagnose(trace, experiment)
+        self.assertEqual(diagnosis.to_json(), self.program("diagnose", str(trace), "lab.yaml", "--json"))
+        self.assertEqual(str(diagnosis), self.program("diagnose", str(trace), "lab.yaml"))
+        self.assertIn("<iframe", diagnosis._repr_html_())
+        with self.assertRaisesRegex(convoy.InputError, "another network"):
+            convoy.diagnose(trace, experiment, set={"training.batch_per_device": 16})
+
     def test_validate(self):
         pathlib.Path("rows.csv").write_text("device,model,batch_per_device,images_per_s\n"
                                             "k80,resnet18,16,90\nt4,alexnet,32,700\n")
