@@ -121,7 +121,7 @@ TEST_CASE("diagnose: nearly all of a real trace of a CPU is matched, in all kind
   const json before = diagnosed(place);
   check_sums(before);
   CHECK(before["steps"] == 5);
-  CHECK(before["matched_share"] > 0.95);
+  CHECK(before["matched_share"] > 0.93);
   // 20 convolutions and a linear layer in both passes, normalizations, ReLUs, sums, pooling, the update.
   CHECK(before["operations"].size() > 30);
   const auto terms = by_name(before["terms"]);
