@@ -13,6 +13,7 @@
 #include <optional>
 #include <sstream>
 
+#include "python/calls.h"
 #include "sim/base/clean_text.h"
 #include "sim/base/input_error.h"
 #include "sim/base/names.h"
@@ -20,6 +21,7 @@
 #include "sim/cli/compared.h"
 #include "sim/plan/ledger.h"
 #include "sim/planning/answer.h"
+#include "sim/planning/plan_report.h"
 #include "sim/planning/plan_spec.h"
 #include "sim/planning/write_plan.h"
 #include "sim/results/field_text.h"
@@ -33,6 +35,7 @@
 #include "sim/run/store/point_key.h"
 #include "sim/run/sweep.h"
 #include "sim/run/workers.h"
+#include "sim/studies/diagnose.h"
 #include "sim/studies/doctor.h"
 #include "sim/studies/validation.h"
 
@@ -41,58 +44,7 @@ namespace py = pybind11;
 namespace convoy {
 namespace {
 
-using Settings = std::vector<std::string>;
-using Told = std::function<void(std::size_t done, std::size_t all)>;
-
-/// An experiment of a file, or of a text where `text` is not empty.
-Experiment experiment_of(const std::string& file, const std::string& text, const Settings& settings) {
-  return text.empty() ? Experiment::load(file, settings) : Experiment::parse(text, file, settings);
-}
-
-/// What Python raises while a computation is under way without the interpreter's lock: KeyboardInterrupt
-/// after Ctrl-C, or an exception of a progress function. It is kept until the computation has stopped and
-/// written what it has.
-class Raised {
- public:
-  /// Looks for signals; true where the computation has to stop.
-  bool stops() {
-    if (!exception_)
-      guard([] {
-        if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-      });
-    return exception_ != nullptr;
-  }
-  void tell(const Told& told, std::size_t done, std::size_t all) {
-    if (told && !exception_) guard([&] { told(done, all); });
-  }
-  void rethrow() const {
-    if (exception_) std::rethrow_exception(exception_);
-  }
-
- private:
-  template <class Body>
-  void guard(Body body) {
-    try {
-      const py::gil_scoped_acquire lock;
-      body();
-    } catch (const py::error_already_set&) {
-      exception_ = std::current_exception();
-    }
-  }
-  std::exception_ptr exception_;
-};
-
-template <class Write>
-std::string text_of(Write write) {
-  std::ostringstream out;
-  write(out);
-  return std::move(out).str();
-}
-
-std::size_t jobs_or_all(const std::optional<std::size_t>& jobs) {
-  if (jobs && *jobs == 0) throw InputError({"jobs", 0, 0}, "must be at least 1");
-  return jobs ? *jobs : all_cores();
-}
+using namespace bindings;
 
 /// Memory that a worker has for its point beside what it has of this process, which may hold much.
 double worker_memory_bytes(std::size_t jobs) {
@@ -182,11 +134,10 @@ std::string check_experiment(const std::string& file, const std::string& text, c
   return std::move(out).str();
 }
 
-/// @returns plan.json
-std::string plan_experiment(const std::string& file, const std::string& text, const Settings& settings,
-                            const std::string& prices, bool exhaustive,
-                            const std::optional<std::size_t>& jobs, const std::string& out,
-                            const Told& told) {
+/// @returns plan.json, the page, and the text for people
+std::tuple<std::string, std::string, std::string> plan_experiment(
+    const std::string& file, const std::string& text, const Settings& settings, const std::string& prices,
+    bool exhaustive, const std::optional<std::size_t>& jobs, const std::string& out, const Told& told) {
   const py::gil_scoped_release unlocked;
   const Experiment experiment = experiment_of(file, text, settings);
   const PlanSpec spec = read_plan(experiment, prices);
@@ -202,8 +153,11 @@ std::string plan_experiment(const std::string& file, const std::string& text, co
   PlanAnswer answer = make_plan(spec, options);
   answer.manifest = make_manifest(experiment, text.empty() ? file : std::string{}, settings);
   if (!out.empty())
-    OutputFolder(out).replace_all({{"plan.json", [&](std::ostream& stream) { write_json(answer, stream); }}});
-  return text_of([&](std::ostream& stream) { write_json(answer, stream); });
+    OutputFolder(out).replace_all(
+        {{"plan.json", [&](std::ostream& stream) { write_json(answer, stream); }},
+         {"report.html", [&](std::ostream& stream) { write_report(answer, stream); }}});
+  return {text_of([&](std::ostream& stream) { write_json(answer, stream); }),
+          text_of([&](std::ostream& stream) { write_report(answer, stream); }), table(answer)};
 }
 
 Results results_of_json(const std::string& json) {
@@ -227,19 +181,22 @@ std::tuple<std::string, std::string, std::string> compare_sides(const Side& a, c
           text_of([&](std::ostream& out) { write_page(comparison, out); }), comparison_text(comparison)};
 }
 
-/// @returns convoy.validate/1
-std::string validate(const std::string& rows, const std::optional<std::size_t>& jobs) {
+/// @returns convoy.validate/1, the page, and the text for people
+std::tuple<std::string, std::string, std::string> validate(const std::string& rows,
+                                                           const std::optional<std::size_t>& jobs) {
   const py::gil_scoped_release unlocked;
   Raised raised;
   const Validation validation = validate_rows(rows, jobs_or_all(jobs), [&](std::size_t, std::size_t) {
     if (raised.stops()) raised.rethrow();  // ends the workers on its way out
   });
-  return text_of([&](std::ostream& out) { write_validation(validation, out); });
+  return {text_of([&](std::ostream& out) { write_validation(validation, out); }),
+          text_of([&](std::ostream& out) { write_page(validation, out); }), validation_text(validation)};
 }
 
-/// @returns convoy.doctor/1
-std::string doctor(const std::string& file, const std::string& text, const Settings& settings,
-                   const std::string& prices, const std::optional<std::size_t>& jobs) {
+/// @returns convoy.doctor/1, the page, and the text for people
+std::tuple<std::string, std::string, std::string> doctor(const std::string& file, const std::string& text,
+                                                         const Settings& settings, const std::string& prices,
+                                                         const std::optional<std::size_t>& jobs) {
   const py::gil_scoped_release unlocked;
   const Experiment experiment = experiment_of(file, text, settings);
   Raised raised;
@@ -247,7 +204,21 @@ std::string doctor(const std::string& file, const std::string& text, const Setti
     if (raised.stops()) raised.rethrow();  // ends the workers on its way out
   };
   const Diagnosis diagnosis = diagnose_file(experiment, prices, jobs_or_all(jobs), told);
-  return text_of([&](std::ostream& out) { write_doctor(diagnosis, out); });
+  return {text_of([&](std::ostream& out) { write_doctor(diagnosis, out); }),
+          text_of([&](std::ostream& out) { write_page(diagnosis, out); }), doctor_text(diagnosis)};
+}
+
+/// @returns convoy.diagnose/1, the page, and the text for people
+std::tuple<std::string, std::string, std::string> diagnose_step(const std::string& trace,
+                                                                const std::string& file,
+                                                                const std::string& text,
+                                                                const Settings& settings,
+                                                                const std::optional<std::size_t>& jobs) {
+  const py::gil_scoped_release unlocked;
+  const Experiment experiment = experiment_of(file, text, settings);
+  const TraceDiagnosis diagnosis = diagnose_trace(trace, experiment, jobs_or_all(jobs));
+  return {text_of([&](std::ostream& out) { write_diagnosis(diagnosis, out); }),
+          text_of([&](std::ostream& out) { write_page(diagnosis, out); }), diagnosis_text(diagnosis)};
 }
 
 std::string show_subject(const std::string& what, const std::string& name) {
@@ -318,8 +289,10 @@ PYBIND11_MODULE(_convoy, module) {
   module.def("compare", &compare_sides);
   module.def("validate", &validate);
   module.def("doctor", &doctor);
+  module.def("diagnose", &diagnose_step);
   module.def("show", &show_subject);
   module.def("calibrate", &calibrate_device);
   module.def("report", &report_page);
   module.def("table", &results_table);
+  add_timelines(module);
 }

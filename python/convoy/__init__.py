@@ -22,8 +22,8 @@ import weakref
 from . import _convoy
 
 __all__ = ["Calibration", "Check", "Comparison", "ConvoyWarning", "Diagnosis", "InputError", "Plan", "Results", "Run",
-           "TorchModel", "Validation", "calibrate", "check", "compare", "doctor", "from_torch", "plan", "run",
-           "save_trace", "show", "validate"]
+           "Timeline", "TorchModel", "TraceDiagnosis", "Validation", "calibrate", "check", "compare", "diagnose",
+           "doctor", "from_torch", "plan", "run", "save_trace", "show", "validate"]
 __version__ = _convoy.version
 
 
@@ -90,8 +90,67 @@ def _wrapped(value):
     return value
 
 
+def _frame(page, height):
+    """A page of the program's in a notebook, in a frame of its own so that its style stays there."""
+    page = page.replace("&", "&amp;").replace('"', "&quot;")
+    return f'<iframe srcdoc="{page}" style="width:100%;height:{height}em;border:0"></iframe>'
+
+
+class Timeline:
+    """What the streams of a run did in a step (docs/results.md, trace.json); times in s from its beginning.
+
+    In a notebook it is the report's drawing of the streams, of memory and of the network.
+    """
+
+    def __init__(self, timeline):
+        self._timeline = timeline
+
+    @property
+    def step_time_s(self):
+        return self._timeline.step_time_s
+
+    def spans(self):
+        """Lists of one value a span: process (a host), thread (a stream), name, start_s, end_s, flops, memory_bytes,
+        images, bytes (sent and received), critical (on the step's critical path)."""
+        return self._timeline.spans()
+
+    def memory(self):
+        """Lists of one value a change of a device's memory: process, name, time_s, and the bytes of each class."""
+        return self._timeline.memory()
+
+    def traffic(self):
+        """Lists of one value a change of what a host exchanges with others: process, time_s, sent_Bps, received_Bps."""
+        return self._timeline.traffic()
+
+    def to_pandas(self):
+        """The spans as a pandas.DataFrame."""
+        import pandas
+        return pandas.DataFrame(self.spans())
+
+    def save(self, file):
+        """Writes trace.json, for https://ui.perfetto.dev."""
+        _call(self._timeline.save, os.fspath(file))
+
+    def __repr__(self):
+        return f"<Timeline: {len(self.spans()['name'])} spans, {self.step_time_s:.6g} s a step>"
+
+    def _repr_html_(self):
+        return _frame(self._timeline.page(), 40)
+
+
 class Run(Record):
     """The run of one point: the fields of docs/results.md as attributes, in SI units as named."""
+
+    def __init__(self, fields, source=None):
+        super().__init__(fields)
+        self._source = source
+
+    def timeline(self):
+        """What the streams did in a step: the point is simulated again, and nothing is written. Raises InputError
+        where the experiment's file has changed in between so that the step is another."""
+        file, text, settings, _ = self._source
+        return Timeline(_call(_convoy.timeline, file, text, settings, self._fields["id"],
+                              self._fields["step_time_s"]))
 
     def __repr__(self):
         fields = self._fields
@@ -102,10 +161,10 @@ class Run(Record):
 class Results(collections.abc.Sequence):
     """The runs of an experiment, in the order of its sweep; `failed` and `manifest` as in results.json."""
 
-    def __init__(self, text, origin=""):
+    def __init__(self, text, origin, source):
         self._text, self._origin = text, origin
         self._fields = json.loads(text)
-        self._runs = [Run(run) for run in self._fields["runs"]]
+        self._runs = [Run(run, source) for run in self._fields["runs"]]
 
     def __getitem__(self, index):
         return self._runs[index]
@@ -160,9 +219,8 @@ class Results(collections.abc.Sequence):
         return f"<Results of {self.experiment}: {len(self)} runs, {len(self._fields['failed'])} failed>"
 
     def _repr_html_(self):
-        """The report's page, in a frame of its own so that its style stays there."""
-        page = _convoy.report(self._text).replace("&", "&amp;").replace('"', "&quot;")
-        return f'<iframe srcdoc="{page}" style="width:100%;height:40em;border:0"></iframe>'
+        """The report's page."""
+        return _frame(_convoy.report(self._text), 40)
 
 
 def _flat(run):
@@ -186,43 +244,42 @@ class Check(Record):
     """What `convoy check` says: `points` with the memory that each needs, or what a plan would try."""
 
 
-class Plan(Record):
-    """plan.json: `choice`, `front`, `runners_up` and more (docs/planning.md)."""
-
-    def __init__(self, text):
-        super().__init__(json.loads(text))
-        self._text = text
-
-    def to_json(self):
-        """plan.json, byte for byte."""
-        return self._text
-
-
-class Validation(Record):
-    """convoy.validate/1 (docs/compare.md): `rows`, `summary`, `terms`."""
-
-
-class Diagnosis(Record):
-    """convoy.doctor/1 (docs/doctor.md): `runs` with their `inputs`, of a plan `flip` too."""
-
-
-class Comparison(Record):
-    """convoy.compare/1 (docs/compare.md): `same`, `only_a`, `only_b`, `changed`."""
+class _Answer(Record):
+    """What a command answers: its JSON as fields, its words as a text, and its page in notebooks."""
 
     def __init__(self, text, page, words):
         super().__init__(json.loads(text))
         self._text, self._page, self._words = text, page, words
 
     def to_json(self):
-        """As `convoy compare --json` prints it, byte for byte."""
+        """As the command with --json prints it, byte for byte."""
         return self._text
 
     def __str__(self):
         return self._words
 
     def _repr_html_(self):
-        page = self._page.replace("&", "&amp;").replace('"', "&quot;")
-        return f'<iframe srcdoc="{page}" style="width:100%;height:30em;border:0"></iframe>'
+        return _frame(self._page, 30)
+
+
+class Plan(_Answer):
+    """plan.json: `choice`, `front`, `runners_up` and more (docs/planning.md)."""
+
+
+class Validation(_Answer):
+    """convoy.validate/1 (docs/compare.md): `rows`, `summary`, `terms`."""
+
+
+class Diagnosis(_Answer):
+    """convoy.doctor/1 (docs/doctor.md): `runs` with their `inputs`, of a plan `flip` too."""
+
+
+class TraceDiagnosis(_Answer):
+    """convoy.diagnose/1 (docs/diagnose.md): `terms`, `operations`, `remedies`."""
+
+
+class Comparison(_Answer):
+    """convoy.compare/1 (docs/compare.md): `same`, `only_a`, `only_b`, `changed`."""
 
 
 class Calibration:
@@ -307,7 +364,10 @@ def run(experiment, set={}, sweep={}, jobs=None, out=None, progress=None, tasks=
                                     "" if tasks is None else os.fspath(tasks), progress)
     for doubt in doubts:
         warnings.warn(doubt, ConvoyWarning, stacklevel=2)
-    return Results(results, origin)
+    # A replay (Run.timeline) reads the same file wherever the interpreter is by then; the objects live as long, since a
+    # model of PyTorch's takes its file with it.
+    place = file if text else os.path.abspath(file)
+    return Results(results, origin, (place, text, settings, (experiment, dict(set), dict(sweep))))
 
 
 def check(experiment, set={}, sweep={}, jobs=None):
@@ -319,12 +379,12 @@ def check(experiment, set={}, sweep={}, jobs=None):
 def plan(experiment, set={}, jobs=None, out=None, prices=None, exhaustive=False, progress=None):
     """What to rent for a goal, as `convoy plan` does; `choice` is None where nothing meets the constraints.
 
-    out     a folder for plan.json; None: nothing is written
+    out     a folder for plan.json and report.html; None: nothing is written
     prices  a table of prices (CSV) in place of the program's own
     """
     file, text, settings = _experiment(experiment, set, {})
-    return Plan(_call(_convoy.plan, file, text, settings, "" if prices is None else os.fspath(prices), exhaustive,
-                      jobs, "" if out is None else os.fspath(out), progress))
+    return Plan(*_call(_convoy.plan, file, text, settings, "" if prices is None else os.fspath(prices), exhaustive,
+                       jobs, "" if out is None else os.fspath(out), progress))
 
 
 def compare(a, b):
@@ -338,7 +398,7 @@ def compare(a, b):
 
 def validate(rows, jobs=None):
     """Measured training steps of your own (a CSV file) beside their predictions, as `convoy validate` does."""
-    return Validation(json.loads(_call(_convoy.validate, os.fspath(rows), jobs)))
+    return Validation(*_call(_convoy.validate, os.fspath(rows), jobs))
 
 
 def doctor(experiment, set={}, jobs=None, prices=None):
@@ -347,8 +407,17 @@ def doctor(experiment, set={}, jobs=None, prices=None):
     prices  of a plan: a table of prices (CSV) in place of the program's own
     """
     file, text, settings = _experiment(experiment, set, {})
-    return Diagnosis(json.loads(_call(_convoy.doctor, file, text, settings, "" if prices is None else os.fspath(prices),
-                                      jobs)))
+    return Diagnosis(*_call(_convoy.doctor, file, text, settings, "" if prices is None else os.fspath(prices), jobs))
+
+
+def diagnose(trace, experiment, set={}, jobs=None):
+    """A trace of torch.profiler beside the prediction of its step, as `convoy diagnose` says.
+
+    trace       .json, or packed: .json.gz, with record_shapes=True
+    experiment  of one point: the step that the trace is of
+    """
+    file, text, settings = _experiment(experiment, set, {})
+    return TraceDiagnosis(*_call(_convoy.diagnose, os.fspath(trace), file, text, settings, jobs))
 
 
 def show(what, name=None):

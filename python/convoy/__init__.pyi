@@ -54,6 +54,15 @@ class Run(Record):
     bottleneck: Record
     per_device: list[Record]
     per_link: list[Record]
+    def timeline(self) -> Timeline: ...
+
+class Timeline:
+    step_time_s: float
+    def spans(self) -> dict[str, list[Any]]: ...
+    def memory(self) -> dict[str, list[Any]]: ...
+    def traffic(self) -> dict[str, list[Any]]: ...
+    def to_pandas(self) -> Any: ...
+    def save(self, file: str | PathLike[str]) -> None: ...
 
 class Results(Sequence[Run]):
     experiment: str
@@ -85,11 +94,22 @@ class Diagnosis(Record):
     experiment: str
     runs: list[Record]
     flip: Record  # of a plan
+    def to_json(self) -> str: ...
+
+class TraceDiagnosis(Record):
+    experiment: str
+    measured_step_time_s: float
+    step_time_s: float
+    terms: list[Record]
+    operations: list[Record]
+    remedies: list[Record]
+    def to_json(self) -> str: ...
 
 class Validation(Record):
     rows: list[Record]
     summary: Record
     terms: list[Record]
+    def to_json(self) -> str: ...
 
 class Calibration:
     yaml: str
@@ -109,6 +129,8 @@ def compare(a: Results | str | PathLike[str], b: Results | str | PathLike[str]) 
 def validate(rows: str | PathLike[str], jobs: int | None = ...) -> Validation: ...
 def doctor(experiment: Experiment, set: Mapping[str, Any] = ..., jobs: int | None = ...,
            prices: str | PathLike[str] | None = ...) -> Diagnosis: ...
+def diagnose(trace: str | PathLike[str], experiment: Experiment, set: Mapping[str, Any] = ...,
+             jobs: int | None = ...) -> TraceDiagnosis: ...
 def show(what: str, name: str | None = ...) -> Any: ...
 class TorchModel(Mapping[str, str]):
     def save(self, file: str | PathLike[str]) -> None: ...

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <istream>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -74,6 +75,23 @@ std::optional<std::int64_t> whole(const Json& object, std::initializer_list<cons
   return std::nullopt;
 }
 
+/// Stretches of time, in microseconds.
+using Stretches = std::vector<std::pair<double, double>>;
+
+/// How long any of them is under way.
+double covered_us(Stretches stretches) {
+  std::sort(stretches.begin(), stretches.end());
+  double covered = 0, until = -std::numeric_limits<double>::infinity();
+  for (const auto& [from, to] : stretches) {
+    covered += std::max(0.0, to - std::max(from, until));
+    until = std::max(until, to);
+  }
+  return covered;
+}
+
+/// GPU kernels of NCCL: "ncclKernel_AllReduce_RING_LL_Sum_float", "ncclDevKernel_...".
+bool is_communication(std::string_view kernel) { return kernel.starts_with("nccl"); }
+
 class KinetoReader {
  public:
   explicit KinetoReader(const std::string& file) : file_(file) {}
@@ -89,6 +107,7 @@ class KinetoReader {
     const auto args = e.find("args");
     static const Json nothing = Json::object();
     const Json& details = args != e.end() && args->is_object() ? *args : nothing;
+    if (cat != "gpu_user_annotation") mark(e, *name);  // where the same marks stand again
     if (cat == "cpu_op" || cat == "Operator" ||
         (cat == "user_annotation" && is_optimizer_step(name->get_ref<const std::string&>()))) {
       operation(e, *name, details);
@@ -135,7 +154,12 @@ class KinetoReader {
       m.note = fmt::format("median of {}", list.size());
       m.pos = {file_, 0, 0};
       trace.measurements.push_back(std::move(m));
+      double total_us = 0;
+      for (const double us : list) total_us += us;
+      trace.totals_s.push_back(total_us * 1e-6);
     }
+    trace.steps = optimizer_steps_ > 0 ? optimizer_steps_ : profiler_steps_;
+    share_out(trace);
     trace.others.assign(others_.begin(), others_.end());
     std::stable_sort(trace.others.begin(), trace.others.end(),
                      [](const auto& a, const auto& b) { return a.second > b.second; });
@@ -143,6 +167,46 @@ class KinetoReader {
   }
 
  private:
+  /// Counts marks of steps, and keeps the loader's times.
+  void mark(const Json& e, const std::string& name) {
+    if (is_optimizer_step(name)) ++optimizer_steps_;
+    if (name.starts_with("ProfilerStep#")) ++profiler_steps_;
+    if (!name.starts_with("enumerate(DataLoader)#")) return;
+    const double start_us = number(e, name, "ts");
+    loader_.emplace_back(start_us, start_us + number(e, name, "dur"));
+  }
+
+  void share_out(KinetoTrace& trace) const {
+    Stretches busy, all;
+    const auto add = [](Stretches& list, double start_us, double us) {
+      list.emplace_back(start_us, start_us + us);
+    };
+    for (const TimedOperation& op : operations_) {
+      if (!is_operation(op.what.name)) continue;
+      add(all, op.start_us, op.duration_us);
+      if (trace.on_cpu) add(busy, op.start_us, op.duration_us);
+    }
+    Stretches with_messages;
+    for (const GpuKernel& k : kernels_) {
+      add(all, k.start_us, k.duration_us);
+      add(is_communication(k.name) ? with_messages : busy, k.start_us, k.duration_us);
+    }
+    double first_us = all.front().first, last_us = all.front().second;
+    for (const auto& [from, to] : all) first_us = std::min(first_us, from), last_us = std::max(last_us, to);
+    with_messages.insert(with_messages.end(), busy.begin(), busy.end());
+    Stretches with_loader = with_messages;
+    for (const auto& [from, to] : loader_)  // images that are waited for before the first operation are not
+      if (to > first_us && from < last_us)  // of a step that is in the trace as a whole
+        with_loader.emplace_back(std::max(from, first_us), std::min(to, last_us));
+    const double compute_us = covered_us(busy), messages_us = covered_us(with_messages),
+                 loader_us = covered_us(with_loader);
+    trace.whole_s = (last_us - first_us) * 1e-6;
+    trace.compute_s = compute_us * 1e-6;
+    trace.exposed_comm_s = (messages_us - compute_us) * 1e-6;
+    trace.loader_s = (loader_us - messages_us) * 1e-6;
+    trace.waiting_s = trace.whole_s - loader_us * 1e-6;
+  }
+
   void take(KinetoTrace& trace, const Measurement& m, double us) {
     times_[{m.kernel, m.batch, m.precision, m.step, m.optimizer}].push_back(us);
     trace.matched_s += us * 1e-6;
@@ -152,6 +216,7 @@ class KinetoReader {
     trace.launch_s = median_pause_s();
     std::map<std::int64_t, double> microseconds;
     for (GpuKernel& k : kernels_) {
+      if (is_communication(k.name)) continue;
       trace.kernel_s += k.duration_us * 1e-6;
       if (!k.operation && k.correlation) {
         const auto launch = launched_by_.find(*k.correlation);
@@ -332,6 +397,8 @@ class KinetoReader {
   std::map<std::int64_t, std::size_t> by_id_;           // of operations_, by External id
   std::map<std::int64_t, std::int64_t> launched_by_;    // External id of an operation, by correlation
   std::vector<GpuKernel> kernels_;
+  std::size_t optimizer_steps_ = 0, profiler_steps_ = 0;  // marks of steps
+  Stretches loader_;                                      // while the program waits for images
 
   using Key = std::tuple<std::string, double, Precision, MeasuredStep, Optimizer>;
   std::map<Key, std::vector<double>> times_;  // microseconds

@@ -20,6 +20,12 @@ struct KinetoTrace {
   double kernel_s = 0;  ///< all GPU kernels, or operations of the CPU, together
   double matched_s = 0;  ///< of them, those in `measurements`
   std::vector<std::pair<std::string, double>> others;  ///< operations passed over, by their kernels' time
+  std::vector<double> totals_s;                        ///< by measurement: all of its runs together
+  /// Training steps in the trace, by the optimizer's (or the profiler's own marks); 0: it has no mark.
+  std::size_t steps = 0;
+  /// From the first operation to the end of the last one, and what of that is computing; messages while
+  /// nothing computes; the loader while there is neither; and none of these.
+  double whole_s = 0, compute_s = 0, exposed_comm_s = 0, loader_s = 0, waiting_s = 0;
 };
 
 /// Reads a Chrome trace as torch.profiler writes it with record_shapes=True (export_chrome_trace; as it is or

@@ -86,6 +86,7 @@ CommandLine::CommandLine() {
   add_reproduce();
   add_validate();
   add_doctor();
+  add_diagnose();
   add_report();
   add_compare();
   add_merge();
@@ -381,6 +382,20 @@ void CommandLine::add_doctor() {
   add_examples(sub, {{"convoy doctor lab.yaml --set 'sweep.cluster.fabric.bandwidth=[1Gbps]'",
                       "what to measure first to be more certain of the answer"}});
   sub->callback([this] { command = [this] { return doctor_command(doctor); }; });
+}
+
+void CommandLine::add_diagnose() {
+  CLI::App* sub = app.add_subcommand(
+      "diagnose", "a trace of PyTorch's profiler beside its prediction: what differs, and what would help");
+  takes_file(sub->add_option("TRACE", diagnose.trace, "trace of torch.profiler (JSON, or packed: .json.gz)"))
+      ->required();
+  add_file(sub, diagnose.file, "experiment that it is of (YAML)");
+  add_settings(sub, diagnose.settings);
+  CLI::Option* json = sub->add_flag("--json", diagnose.json, "as JSON (docs/diagnose.md)");
+  sub->add_flag("--html", diagnose.html, "as a page")->excludes(json);
+  add_jobs(sub, diagnose.jobs);
+  add_examples(sub, {{"convoy diagnose trace.json.gz mine.yaml", "by which operations the two differ"}});
+  sub->callback([this] { command = [this] { return diagnose_command(diagnose); }; });
 }
 
 void CommandLine::add_report() {

@@ -26,6 +26,7 @@ struct CommandLine {
   ReproduceArguments reproduce;
   ValidateArguments validate;
   DoctorArguments doctor;
+  DiagnoseArguments diagnose;
   ReportArguments report;
   CompareArguments compare;
   MergeArguments merge;
@@ -51,6 +52,7 @@ struct CommandLine {
   void add_reproduce();
   void add_validate();
   void add_doctor();
+  void add_diagnose();
   void add_report();
   void add_compare();
   void add_merge();

@@ -111,6 +111,14 @@ struct DoctorArguments {
   Progress::Style progress = Progress::Style::automatic;
 };
 
+struct DiagnoseArguments {
+  std::string trace;
+  std::string file;  ///< the experiment that the trace is of
+  std::vector<std::string> settings;
+  bool json = false, html = false;
+  std::size_t jobs = 1;
+};
+
 struct ReportArguments {
   std::string folder;  ///< of a finished run
 };
@@ -172,6 +180,7 @@ Exit calibrate_command(const CalibrateArguments& arguments);
 Exit reproduce_command(const ReproduceArguments& arguments);
 Exit validate_command(const ValidateArguments& arguments);
 Exit doctor_command(const DoctorArguments& arguments);
+Exit diagnose_command(const DiagnoseArguments& arguments);
 Exit report_command(const ReportArguments& arguments);
 Exit compare_command(const CompareArguments& arguments);
 Exit merge_command(const MergeArguments& arguments);

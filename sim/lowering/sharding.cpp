@@ -36,7 +36,7 @@ std::vector<Round> around(const std::vector<std::vector<std::uint32_t>>& rings, 
 
 using Counts = std::vector<std::vector<std::int64_t>>;
 
-/// Indices that part i of one split and part j of another have in common, as [i][j].
+/// IndexRanges that part i of one split and part j of another have in common, as [i][j].
 Counts common(const Shards& from, const Shards& to) {
   Counts both(from.counts.size(), std::vector<std::int64_t>(to.counts.size(), 0));
   for (std::size_t index = 0; index < from.owner.size(); ++index) ++both[from.owner[index]][to.owner[index]];

@@ -23,22 +23,22 @@ struct ImageRange {
   bool operator==(const ImageRange&) const = default;
 };
 
-/// Indices begin ... end - 1 of an axis.
+/// IndexRanges begin ... end - 1 of an axis.
 struct IndexRange {
   std::int64_t begin = 0, end = 0;
   auto operator<=>(const IndexRange&) const = default;
 };
 /// Ascending, with gaps between them. Nothing: all that the axis has.
-using Indices = std::optional<std::vector<IndexRange>>;
+using IndexRanges = std::optional<std::vector<IndexRange>>;
 
 /// A part of a layer's output, of its gradient, or of what an operation of the layer does: which elements of
 /// the output it makes, or works backward from.
 struct Region {
-  Indices images{};  ///< of the micro-batch, whose first is 0
-  Indices channels{}, rows{}, columns{};
+  IndexRanges images{};  ///< of the micro-batch, whose first is 0
+  IndexRanges channels{}, rows{}, columns{};
   /// Of an operation in which channels mix: the channels of the input that it works with. What is made of
   /// some of them is a part of a sum.
-  Indices inputs{};
+  IndexRanges inputs{};
   bool operator==(const Region&) const = default;
 };
 /// What devices have of a tensor, or do of an operation, by their position (Meaning::positions).

@@ -337,7 +337,7 @@ class PartsProver {
   // Visits.
 
   Box resolved(const Region& region, Box whole) const {
-    const auto cut = [&](Box::Axis axis, const Indices& indices) {
+    const auto cut = [&](Box::Axis axis, const IndexRanges& indices) {
       if (indices) whole[axis] = intersection(whole[axis], *indices);
     };
     cut(Box::images, region.images), cut(Box::channels, region.channels), cut(Box::rows, region.rows);

@@ -201,7 +201,7 @@ std::vector<Span> spans_of(const ReplayResult& result, const Plan& plan, const M
     if (task.kind != Task::Kind::compute || task.ops.empty()) {
       if (times.end_s > times.start_s)
         spans.push_back(
-            {task.name, task.stream, task.kind == Task::Kind::compute, times.start_s, times.end_s});
+            {task.name, task.stream, task.kind == Task::Kind::compute, times.start_s, times.end_s, t});
       continue;
     }
     const std::vector<double> op_times_s = stretched_times_s(role, task, times, machine, cost, endpoint);
@@ -210,7 +210,7 @@ std::vector<Span> spans_of(const ReplayResult& result, const Plan& plan, const M
       if (op_times_s[i] == 0) continue;
       const double end_s =
           std::min(start_s + op_times_s[i], times.end_s);  // rounding must not make spans overlap
-      spans.push_back({task.ops[i].name, task.stream, true, start_s, end_s});
+      spans.push_back({task.ops[i].name, task.stream, true, start_s, end_s, t, &task.ops[i]});
       start_s = end_s;
     }
   }

@@ -116,6 +116,8 @@ struct Span {
   int stream;  ///< index into the role's streams, or Task::no_stream
   bool compute;
   double start_s, end_s;
+  TaskId task = 0;             ///< of the role's program
+  const PlanOp* op = nullptr;  ///< of the plan: what it computes on a device; else nullptr
 };
 
 /// What `endpoint` did in the step, operation by operation, ordered by stream and start. Spans of a stream do

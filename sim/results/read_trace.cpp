@@ -78,11 +78,26 @@ class TraceReader {
 
   void span(JsonObject& event, const std::string& name, double thread) {
     const double start_ns = nanoseconds(event, "ts"), duration_ns = nanoseconds(event, "dur");
+    TraceSpan read{name, start_ns * 1e-9, (start_ns + duration_ns) * 1e-9};
+    if (event.has("cname")) text(event, "cname");
+    if (event.has("args")) {
+      const JsonPlace place{&event.place(), "args"};
+      JsonObject arguments(event.get("args"), place);
+      const auto taken = [&](std::string_view key, double& value) {
+        if (arguments.has(key)) value = number(arguments, key);
+      };
+      taken("flops", read.flops);
+      taken("memory_bytes", read.memory_bytes);
+      taken("images", read.images);
+      taken("bytes", read.bytes);
+      if (arguments.has("critical")) read.critical = arguments.get("critical") == true;
+      arguments.finish();
+    }
     if (!known_) throw JsonError(event.place(), "a span before any process is named");
     if (!inside_) return;
     if (thread < 1 || thread != static_cast<double>(processes.back().threads.size()))
       throw JsonError(event.place(), "a span of a thread that is not the last one named");
-    processes.back().threads.back().spans.push_back({name, start_ns * 1e-9, (start_ns + duration_ns) * 1e-9});
+    processes.back().threads.back().spans.push_back(std::move(read));
   }
 
   void counter(JsonObject& event, const std::string& name) {

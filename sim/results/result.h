@@ -122,6 +122,14 @@ struct Counterfactual {
   double step_time_s = 0;  ///< then
   double gain_s = 0;       ///< for as many images as the run's step has; negative: it would be slower
   std::optional<double> gain_usd_per_epoch = {};  ///< if data set and prices are known
+  double global_batch = 0;                        ///< images of that step
+  double peak_memory_bytes = 0;                   ///< then, of the fullest device
+  bool fits = true;                               ///< then
+};
+
+/// A change that cannot be tried on the run, and why (`--explain`).
+struct RefusedChange {
+  std::string change, reason;
 };
 
 /// What the run was predicted for, including defaults.
@@ -184,7 +192,8 @@ struct RunResult {
   std::optional<SearchSummary> search;           ///< if the strategy was searched for
   std::vector<LayerGroup> layouts;               ///< if the strategy decides layer by layer
   std::optional<VariabilityResult> variability;  ///< if the experiment says what varies
-  std::vector<Counterfactual> counterfactuals;   ///< if they were asked for
+  std::vector<Counterfactual> counterfactuals;   ///< if they were asked for; what gains most first
+  std::vector<RefusedChange> refused_changes;    ///< those that cannot be tried, if they were asked for
   std::vector<LearningPoint> learning;           ///< if the experiment has the network learn
 };
 

@@ -170,6 +170,14 @@ inline constexpr auto counterfactual_fields = [](auto& archive, auto& counterfac
   archive.field("step_time_s", counterfactual.step_time_s);
   archive.gain("gain_s", counterfactual.gain_s);
   archive.gain("gain_usd_per_epoch", counterfactual.gain_usd_per_epoch);
+  archive.field("global_batch", counterfactual.global_batch);
+  archive.field("peak_memory_bytes", counterfactual.peak_memory_bytes);
+  archive.field("fits", counterfactual.fits);
+};
+
+inline constexpr auto refused_change_fields = [](auto& archive, auto& refused) {
+  archive.field("change", refused.change);
+  archive.field("reason", refused.reason);
 };
 
 inline constexpr auto variability_fields = [](auto& archive, auto& varying) {
@@ -233,6 +241,8 @@ inline constexpr auto run_body_fields = [](auto& archive, auto& run) {
   archive.optional("variability", run.variability, variability_fields);
   archive.list_where(!run.counterfactuals.empty(), "counterfactuals", run.counterfactuals,
                      counterfactual_fields);
+  archive.list_where(!run.refused_changes.empty(), "refused_changes", run.refused_changes,
+                     refused_change_fields);
   archive.list_where(!run.learning.empty(), "learning", run.learning, learning_fields);
 };
 

@@ -21,18 +21,23 @@ std::string signed_text(double gain, const std::string& amount) {
 }
 
 std::string rows_of(const RunResult& run) {
-  std::size_t change_width = 0, gain_width = 0;
+  std::size_t change_width = 0, gain_width = 0, usd_width = 0;
   for (const Counterfactual& row : run.counterfactuals) {
     change_width = std::max(change_width, width_of(row.change));
     gain_width = std::max(gain_width, width_of(gain_text(row, run)));
+    usd_width = std::max(usd_width, width_of(gain_usd_text(row)));
   }
   std::string text;
   for (const Counterfactual& row : run.counterfactuals) {
-    std::string line = fmt::format("  {:<{}}  {:<{}}  {}", row.change, change_width, gain_text(row, run),
-                                   gain_width, gain_usd_text(row));
+    std::string line =
+        fmt::format("  {:<{}}  {:<{}}  {:<{}}  {}", row.change, change_width, gain_text(row, run), gain_width,
+                    gain_usd_text(row), usd_width, gain_memory_text(row, run));
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + '\n';
   }
+  if (!run.refused_changes.empty())
+    text += fmt::format("  {} {} cannot be tried; --json says why\n", run.refused_changes.size(),
+                        run.refused_changes.size() == 1 ? "other change" : "other changes");
   return text;
 }
 
@@ -42,7 +47,17 @@ std::string gain_text(const Counterfactual& counterfactual, const RunResult& run
   const double share = counterfactual.gain_s / run.step_time_s;
   if (std::abs(share) < nothing) return "no gain";
   return signed_text(share, fmt::format("{} ({})", format_time(std::abs(counterfactual.gain_s)),
-                                        percent_text(std::abs(share))));
+                                        percent_text(std::abs(share)))) +
+         (counterfactual.global_batch != run.global_batch ? " for as many images" : "");
+}
+
+std::string gain_memory_text(const Counterfactual& counterfactual, const RunResult& run) {
+  const double more = counterfactual.peak_memory_bytes - run.peak_memory_bytes;
+  std::string text;
+  if (std::abs(more) >= nothing * run.peak_memory_bytes)
+    text = fmt::format("{} of memory", signed_text(-more, format_bytes(std::abs(more))));
+  if (!counterfactual.fits) text += text.empty() ? "does not fit" : ", does not fit";
+  return text;
 }
 
 std::string gain_usd_text(const Counterfactual& counterfactual) {

@@ -16,9 +16,12 @@ std::string what_varies(const Results& results);
 /// "a step takes 95.2 ms on average (90.1 ms to 101 ms at 80 %), 5.3 % more than undisturbed; an epoch ..."
 std::string variability_text(const RunResult& run);
 
-/// "12.3 ms (8.1 %) less", "no gain": the step of a counterfactual compared with that of the run.
+/// "12.3 ms (8.1 %) less", "no gain": the step of a counterfactual compared with that of the run; "for as
+/// many images" where it has others.
 std::string gain_text(const Counterfactual& counterfactual, const RunResult& run);
 /// "0.12 USD less", or "" if prices are not known.
 std::string gain_usd_text(const Counterfactual& counterfactual);
+/// "1.2 GiB more of memory, does not fit"; "" where the peak stays as it is.
+std::string gain_memory_text(const Counterfactual& counterfactual, const RunResult& run);
 
 }  // namespace convoy::results

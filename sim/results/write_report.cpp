@@ -36,4 +36,8 @@ void write_report(const Results& results, const std::vector<StepTrace>& traces, 
   out << html_page(results.experiment, body);
 }
 
+void write_timeline(const Results& results, const StepTrace& trace, std::ostream& out) {
+  out << html_page(results.experiment, timeline_section(ReportContext(results), {trace}));
+}
+
 }  // namespace convoy::results

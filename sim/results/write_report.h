@@ -27,4 +27,7 @@ std::string trace_prefix(const Results& results, std::size_t run);
 /// @param traces of the runs in drawn_steps(); empty: no trace
 void write_report(const Results& results, const std::vector<StepTrace>& traces, std::ostream& out);
 
+/// Writes a page with the time line of one run alone. @param trace of a run of `results`
+void write_timeline(const Results& results, const StepTrace& trace, std::ostream& out);
+
 }  // namespace convoy::results

@@ -59,6 +59,20 @@ class TraceWriter::Impl {
     const double start_ns = std::round(span.start_s * 1e9), end_ns = std::round(span.end_s * 1e9);
     json_.field("ts", start_ns / 1000);
     json_.field("dur", (end_ns - start_ns) / 1000);
+    if (span.critical) json_.field("cname", critical_colour);
+    if (span.critical || span.flops > 0 || span.memory_bytes > 0 || span.images > 0 || span.bytes > 0)
+      arguments(span);
+    json_.end_object();
+  }
+
+  void arguments(const TraceSpan& span) {
+    json_.key("args");
+    json_.begin_object();
+    if (span.flops > 0) json_.field("flops", span.flops);
+    if (span.memory_bytes > 0) json_.field("memory_bytes", span.memory_bytes);
+    if (span.images > 0) json_.field("images", span.images);
+    if (span.bytes > 0) json_.field("bytes", span.bytes);
+    if (span.critical) json_.field("critical", true);
     json_.end_object();
   }
 

@@ -12,10 +12,15 @@
 
 namespace convoy::inline results {
 
-/// A stretch of time on a thread of the trace.
+/// A stretch of time on a thread of the trace. What does not apply to it is 0.
 struct TraceSpan {
   std::string name;
   double start_s = 0, end_s = 0;
+  double flops = 0;         ///< floating-point operations of what it computes
+  double memory_bytes = 0;  ///< that it reads from and writes to the device's memory
+  double images = 0;        ///< that it computes on
+  double bytes = 0;         ///< that this endpoint sends and receives in it
+  bool critical = false;    ///< on the step's critical path
 };
 
 /// One stream of a device or host. Its spans are ordered by start and nest properly or do not overlap.
@@ -51,6 +56,9 @@ struct TraceProcess {
 
 /// Name of the counter that shows TraceProcess::traffic.
 inline constexpr std::string_view traffic_counter = "network";
+
+/// The colour of spans on the critical path, by chrome://tracing's names.
+inline constexpr std::string_view critical_colour = "terrible";
 
 /// Writes trace.json in Chrome's trace event format (JSON object form, complete events, and counters for
 /// memory and traffic; times in microseconds), which Perfetto and chrome://tracing load. Processes are

@@ -4,173 +4,124 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <cmath>
+#include <map>
 #include <memory>
 
 #include "sim/base/quantity.h"
+#include "sim/results/field_text.h"
+#include "sim/run/questions.h"
 #include "sim/run/workers.h"
-#include "strategies/strategy.h"
 
 namespace convoy::inline runs {
 namespace {
 
-/// A run that differs from the point's in one thing.
-struct Question {
-  std::string change;
-  std::string algorithm;  ///< of all-reduce; "": the point's own
-  WhatIf machine = {};
-  bool one_more_server = false;
-  bool unlimited_input = false;
-  std::optional<ExecutionMode> execution = {};
-};
-
-/// What a simulation returns; negative cost: not known.
+/// What a simulation with a change came to.
 struct Reply {
-  double step_time_s, images, usd_per_epoch;
+  double step_time_s = 0, images = 0, peak_memory_bytes = 0;
+  bool fits = true;
+  std::optional<double> usd_per_epoch;
 };
 
-std::string scalar_at(const YamlNode& mapping, std::string_view key) {
-  const YamlNode* value = mapping.find(key);
-  return value && value->kind == YamlNode::Kind::scalar ? value->scalar : std::string{};
+constexpr auto reply_fields = [](auto& archive, auto& reply) {
+  archive.field("step_time_s", reply.step_time_s);
+  archive.field("images", reply.images);
+  archive.field("peak_memory_bytes", reply.peak_memory_bytes);
+  archive.field("fits", reply.fits);
+  archive.nullable("usd_per_epoch", reply.usd_per_epoch);
+};
+
+/// The point's tree with its strategy decided, and without what only intervals and repetitions need.
+YamlNode decided(YamlNode tree, const YamlNode* strategy) {
+  std::erase_if(tree.entries,
+                [](const auto& entry) { return entry.first == "spread" || entry.first == "variability"; });
+  if (strategy) set_path(tree, "strategy", *strategy);
+  return tree;
 }
 
-/// The registry's algorithms for a data-parallel strategy that sums by all-reduce, without "auto".
-std::vector<std::string> algorithms_of(const YamlNode& strategy) {
-  std::vector<std::string> names;
-  if (scalar_at(strategy, "kind") != "data_parallel" || scalar_at(strategy, "sync") != "all_reduce")
-    return names;
-  const KeyText* key = find_key(strategy_entry("data_parallel").keys, "algorithm");
-  for (const std::string& name : key->choices)
-    if (name != "auto") names.push_back(name);
-  return names;
-}
-
-void set_scalar(YamlNode& mapping, const std::string& key, const std::string& text) {
-  YamlNode value;
-  value.kind = YamlNode::Kind::scalar;
-  value.scalar = text;
-  set_path(mapping, key, std::move(value));
-}
-
-/// The count of the cluster's last kind of server, if it has one.
-YamlNode* count_of_servers(YamlNode& cluster) {
-  const auto entry = [](YamlNode& mapping, std::string_view key) -> YamlNode* {
-    for (auto& [name, value] : mapping.entries)
-      if (name == key) return &value;
-    return nullptr;
-  };
-  YamlNode* nodes = entry(cluster, "nodes");
-  if (nodes && nodes->kind == YamlNode::Kind::scalar) return nodes;
-  if (!nodes || nodes->kind != YamlNode::Kind::sequence || nodes->items.empty()) return nullptr;
-  return entry(nodes->items.back(), "count");
-}
-
-bool has_one_more(const YamlNode& cluster) {
-  YamlNode copy = cluster;
-  return count_of_servers(copy) != nullptr;
-}
-
-Point changed(const Point& point, const Question& question) {
-  Point other = point;
-  if (!question.algorithm.empty()) set_scalar(other.strategy, "algorithm", question.algorithm);
-  if (question.unlimited_input) other.training.input = InputSpec{};
-  if (question.execution) other.training.options.execution = *question.execution;
-  if (question.one_more_server)
-    if (YamlNode* count = count_of_servers(other.cluster))
-      count->scalar = std::to_string(read_integer(*count, "cluster.nodes", 1) + 1);
-  return other;
-}
-
-/// Ways of execution that issue less than the current one: prepared graphs, in frameworks that do not use
-/// them by default, and compilers, in those that have one (XLA, torch.compile).
-std::vector<ExecutionMode> leaner_executions(const TrainingOptions& options) {
-  std::vector<ExecutionMode> modes;
-  const Framework framework = options.framework;
-  if (options.execution == ExecutionMode::eager) modes.push_back(ExecutionMode::graph);
-  const bool has_compiler = framework == Framework::pytorch || framework == Framework::tensorflow ||
-                            framework == Framework::tensorflow1;
-  if (options.execution != ExecutionMode::compiled && has_compiler) modes.push_back(ExecutionMode::compiled);
-  return modes;
-}
-
-/// Whether hosts need time to issue operations to any of the cluster's devices.
-bool has_issue_times(const ClusterSpec& cluster) {
-  return std::any_of(cluster.servers.begin(), cluster.servers.end(), [](const ServerSpec& server) {
-    return std::any_of(server.devices.begin(), server.devices.end(),
-                       [](const auto& devices) { return devices.first.issue_factor > 0; });
-  });
-}
-
-std::vector<Question> questions_of(const Point& point, const ClusterSpec& cluster) {
-  std::vector<Question> questions{{"all links twice as fast", "", {2, 1, false}},
-                                  {"no latency", "", {1, 1, true}},
-                                  {"all devices twice as fast", "", {1, 2, false}}};
-  if (has_issue_times(cluster)) {
-    questions.push_back({"hosts issue operations twice as fast", "", {1, 1, false, 2}});
-    // Measurements were made with the execution that the experiment states.
-    if (!point.training.anchor && !point.training.profile)
-      for (const ExecutionMode mode : leaner_executions(point.training.options))
-        questions.push_back({fmt::format("execution: {}", to_string(mode)), "", {}, false, false, mode});
-  }
-  for (const std::string& name : algorithms_of(point.strategy))
-    questions.push_back({"algorithm: " + name, name});
-  if (!point.training.input.synthetic) questions.push_back({"input pipeline unlimited", "", {}, false, true});
-  if (has_one_more(point.cluster)) questions.push_back({"one more server", "", {}, true});
-  return questions;
+/// The reason of an error without the place in a file, which is that of what was replaced.
+std::string reason_of(const std::string& error) {
+  const std::size_t place = error.find_first_of(" \n");
+  const bool has_place =
+      place != std::string::npos && place > 0 && error[place - 1] == ':' &&
+      std::count(error.begin(), error.begin() + static_cast<std::ptrdiff_t>(place), ':') > 2;
+  return has_place ? error.substr(place + 1) : error;
 }
 
 }  // namespace
 
-Explanation::Explanation(Preparer& preparer, const Point& point, std::size_t jobs) {
-  const std::vector<Question> questions = questions_of(point, preparer.cluster(point.cluster));
+Explanation::Explanation(Preparer& preparer, const YamlNode& point, const YamlNode* strategy,
+                         std::size_t jobs) {
+  const YamlNode tree = decided(point, strategy);
+  const Point asked = read_point(tree);
+  std::vector<Question> questions = questions_of(tree, asked, preparer.cluster(asked.cluster));
+  for (const Question& question : questions)
+    if (!question.refused.empty()) refused_.push_back({question.change, question.refused});
+  std::erase_if(questions, [](const Question& question) { return !question.refused.empty(); });
   std::vector<std::optional<Row>> rows(questions.size());
   const FirstHalf work = [&](std::size_t i) -> SecondHalf {
-    auto run = std::make_shared<const PreparedRun>(
-        preparer.prepare(changed(point, questions[i]), nullptr, questions[i].machine));
+    auto run = std::make_shared<PreparedRun>(
+        preparer.prepare(changed(tree, questions[i]), nullptr, questions[i].machine));
+    run->doubts.clear();  // these two only widen the interval
+    run->on_ideal_network = nullptr;
     return [run] {
       const RunResult result = simulate(*run, false).result;
-      const Reply reply{result.step_time_s, result.global_batch, result.cost_usd_per_epoch.value_or(-1)};
-      return std::string(reinterpret_cast<const char*>(&reply), sizeof reply);
+      return to_text(Reply{result.step_time_s, result.global_batch, result.peak_memory_bytes, result.fits,
+                           result.cost_usd_per_epoch},
+                     reply_fields);
     };
   };
+  std::map<std::size_t, std::string> failed;
   const auto answered = [&](std::size_t i, WorkerAnswer answer) {
-    if (answer.kind != WorkerAnswer::Kind::done)
-      return;  // a batch that does not divide, a fabric that is full
-    Reply reply;
-    std::memcpy(&reply, answer.bytes.data(), sizeof reply);
-    rows[i] = Row{questions[i].change, questions[i].algorithm, reply.step_time_s, reply.images, {}};
-    if (reply.usd_per_epoch >= 0) rows[i]->usd_per_epoch = reply.usd_per_epoch;
+    if (answer.kind != WorkerAnswer::Kind::done) {  // a batch that does not divide, a fabric that is full
+      failed.emplace(i, reason_of(answer.bytes));
+      return;
+    }
+    const auto reply = from_text<Reply>(answer.bytes, reply_fields);
+    Row& row = rows[i].emplace();
+    row.family = questions[i].family;
+    row.result.change = questions[i].change;
+    row.result.step_time_s = reply.step_time_s;
+    row.result.global_batch = reply.images;
+    row.result.peak_memory_bytes = reply.peak_memory_bytes;
+    row.result.fits = reply.fits;
+    row.usd_per_epoch = reply.usd_per_epoch;
   };
   run_in_workers(questions.size(), jobs, work, answered, {.apart = preparer.replays_apart()});
   for (std::optional<Row>& row : rows)
     if (row) rows_.push_back(std::move(*row));
+  for (auto& [i, reason] : failed) refused_.push_back({questions[i].change, std::move(reason)});
 }
 
 void Explanation::add_to(RunResult& result) const {
-  const Row* best = nullptr;  // of the algorithms
+  const auto gain_s = [&](const Row& row) {
+    return result.step_time_s - row.result.step_time_s * result.global_batch / row.result.global_batch;
+  };
+  std::map<std::string, const Row*> best;  // of each family
   for (const Row& row : rows_) {
-    if (row.algorithm.empty()) continue;
-    if (!best || row.step_time_s < best->step_time_s) best = &row;
+    if (row.family.empty()) continue;
+    const Row*& of_family = best[row.family];
+    if (!of_family || row.result.step_time_s < of_family->result.step_time_s) of_family = &row;
   }
   for (const Row& row : rows_) {
-    if (!row.algorithm.empty() && &row != best) continue;
-    Counterfactual counterfactual;
-    counterfactual.change = row.change;
-    if (&row == best)
-      counterfactual.change = fmt::format(
-          "best algorithm: {}{}", row.algorithm,
-          result.algorithms.empty() ? ""
-                                    : fmt::format(" (auto chose {})", fmt::join(result.algorithms, ", ")));
-    counterfactual.step_time_s = row.step_time_s;
-    counterfactual.gain_s = result.step_time_s - row.step_time_s * result.global_batch / row.images;
+    if (!row.family.empty() && best.at(row.family) != &row) continue;
+    Counterfactual counterfactual = row.result;
+    if (!row.family.empty()) counterfactual.change = "best " + row.result.change;
+    if (row.family == "algorithm" && !result.algorithms.empty())
+      counterfactual.change += fmt::format(" (auto chose {})", fmt::join(result.algorithms, ", "));
+    counterfactual.gain_s = gain_s(row);
     if (result.cost_usd_per_epoch && row.usd_per_epoch)
       counterfactual.gain_usd_per_epoch = *result.cost_usd_per_epoch - *row.usd_per_epoch;
     result.counterfactuals.push_back(std::move(counterfactual));
   }
-  if (!best || result.bottleneck.kind != "latency") return;
-  if (const double gain_s = result.step_time_s - best->step_time_s; gain_s > 0)
+  std::stable_sort(result.counterfactuals.begin(), result.counterfactuals.end(),
+                   [](const Counterfactual& a, const Counterfactual& b) { return a.gain_s > b.gain_s; });
+  result.refused_changes = refused_;
+  const auto algorithm = best.find("algorithm");
+  if (algorithm == best.end() || result.bottleneck.kind != "latency") return;
+  if (const double gain = gain_s(*algorithm->second); gain > 0)
     result.bottleneck.text +=
-        fmt::format("; algorithm: {} would save {}", best->algorithm, format_time(gain_s));
+        fmt::format("; {} would save {}", algorithm->second->result.change, format_time(gain));
 }
 
 }  // namespace convoy::runs

@@ -11,27 +11,32 @@
 
 namespace convoy::inline runs {
 
-/// What a run would be on another machine or with another algorithm: links twice as fast, no latency, devices
-/// twice as fast, the best all-reduce algorithm (if the strategy has one), an unlimited input pipeline (if
-/// there is one), one more server (if the cluster states how many it has).
+/// What a run would be with one thing changed at a time: on another machine (links or devices twice as fast,
+/// no latency), with other software (execution, precision, layout), another batch, other communication
+/// (all-reduce algorithm, bucket, compression), another input pipeline, one more server or NIC
+/// (questions_of).
 class Explanation {
  public:
-  /// Simulates each change in a process of its own; changes that cannot run are left out. @pre SIGPIPE is
-  /// ignored, and nothing was simulated in this process (sim/replay/engine.h)
+  /// Simulates each change in a process of its own. @pre SIGPIPE is ignored, and nothing was simulated in
+  /// this process (sim/replay/engine.h)
+  /// @param point its tree (Experiment::resolved)
+  /// @param strategy in place of the point's own; nullptr: none
   /// @param jobs processes at a time
-  Explanation(Preparer& preparer, const Point& point, std::size_t jobs);
+  Explanation(Preparer& preparer, const YamlNode& point, const YamlNode* strategy, std::size_t jobs);
 
-  /// Fills in counterfactuals of the point's result. A latency bottleneck names the algorithm that remedies
-  /// it, and `algorithm: auto` the algorithm that it chose.
+  /// Fills in counterfactuals of the point's result, what gains most first, and the changes that cannot be
+  /// tried. A latency bottleneck names the algorithm that remedies it, and `algorithm: auto` the algorithm
+  /// that it chose.
   void add_to(RunResult& result) const;
 
  private:
   struct Row {
-    std::string change, algorithm;  ///< algorithm: "" if it is the point's own
-    double step_time_s = 0, images = 0;
-    std::optional<double> usd_per_epoch = {};
+    std::string family;  ///< Question::family
+    Counterfactual result;
+    std::optional<double> usd_per_epoch;
   };
   std::vector<Row> rows_;
+  std::vector<RefusedChange> refused_;
 };
 
 }  // namespace convoy::runs

@@ -33,14 +33,14 @@ using Coordinates = std::vector<std::pair<std::string, YamlNode>>;
 /// Simulates a point, and again with one thing changed at a time.
 RunOutput explained(Preparer& preparer, std::size_t index, std::size_t jobs,
                     const std::function<RunOutput()>& simulate_point) {
-  Point point = preparer.experiment().point(index);
-  if (is_search(point.strategy)) {  // simulates in processes of its own
+  const YamlNode point = preparer.experiment().resolved(index);
+  if (is_search(preparer.experiment().point(index).strategy)) {  // simulates in processes of its own
     RunOutput output = simulate_point();
-    point.strategy = output.result.search->ranking.front().candidate;
-    Explanation(preparer, point, jobs).add_to(output.result);
+    Explanation(preparer, point, &output.result.search->ranking.front().candidate, jobs)
+        .add_to(output.result);
     return output;
   }
-  const Explanation explanation(preparer, point, jobs);
+  const Explanation explanation(preparer, point, nullptr, jobs);
   RunOutput output = simulate_point();
   explanation.add_to(output.result);
   return output;

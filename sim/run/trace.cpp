@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "sim/replay/traffic.h"
+#include "sim/run/critical_path.h"
 
 namespace convoy::inline runs {
 namespace {
@@ -39,7 +41,43 @@ struct Run {
   const Plan& plan;
   const Machine& machine;
   const CostModel& cost;
+  std::vector<std::set<TaskId>> critical;  ///< by timeline
 };
+
+/// The payload that an endpoint sends and receives in a task.
+double exchanged_bytes(const Plan& plan, const Task& task, EndpointId endpoint) {
+  if (task.kind == Task::Kind::compute) return 0;
+  const Communication& communication = plan.communications[task.comm];
+  const Pattern& pattern = plan.patterns[communication.pattern];
+  double fractions = 0;
+  for (const std::vector<EndpointId>& group : pattern.groups) {
+    const auto found = std::find(group.begin(), group.end(), endpoint);
+    if (found == group.end()) continue;
+    const auto self = static_cast<std::uint32_t>(found - group.begin());
+    for (const Round& round : pattern.rounds)
+      round.for_each_message([&](std::uint32_t from, std::uint32_t to, double fraction) {
+        const bool counts = (from == self && task.kind != Task::Kind::receive) ||
+                            (to == self && task.kind != Task::Kind::send);
+        if (counts) fractions += fraction * round.repeat;
+      });
+  }
+  return fractions * communication.bytes;
+}
+
+TraceSpan traced(const Run& run, const ReplayResult& replayed, EndpointId endpoint, Span span) {
+  const std::uint32_t timeline = replayed.timeline_of[endpoint];
+  const Task& task = run.plan.roles[replayed.timelines[timeline].role].program[span.task];
+  TraceSpan traced{std::move(span.name), span.start_s, span.end_s};
+  if (span.op) {
+    const Work& work = span.op->work;
+    traced.flops = work.flops_per_image * span.op->images + work.flops_fixed;
+    traced.memory_bytes = work.bytes_per_image * span.op->images + work.bytes_fixed;
+    traced.images = span.op->images;
+  }
+  traced.bytes = exchanged_bytes(run.plan, task, endpoint);
+  traced.critical = run.critical[timeline].contains(span.task);
+  return traced;
+}
 
 void add_threads(const Run& run, const ReplayResult& replayed, EndpointId endpoint, TraceProcess& process) {
   const std::uint32_t timeline = replayed.timeline_of[endpoint];
@@ -47,8 +85,10 @@ void add_threads(const Run& run, const ReplayResult& replayed, EndpointId endpoi
   const Role& role = run.plan.roles[replayed.timelines[timeline].role];
   const std::string name = short_name(run.machine, endpoint);
   std::map<int, std::vector<TraceSpan>> streams;
-  for (Span& span : spans_of(replayed, run.plan, run.machine, run.cost, endpoint))
-    streams[span.stream].push_back({std::move(span.name), span.start_s, span.end_s});
+  for (Span& span : spans_of(replayed, run.plan, run.machine, run.cost, endpoint)) {
+    const int stream = span.stream;
+    streams[stream].push_back(traced(run, replayed, endpoint, std::move(span)));
+  }
   std::vector<TraceSpan> messages = std::move(streams[Task::no_stream]);
   streams.erase(Task::no_stream);
   for (auto& [stream, spans] : streams)
@@ -71,7 +111,7 @@ void add_threads(const Run& run, const ReplayResult& replayed, EndpointId endpoi
 
 std::vector<TraceProcess> trace_of(const Plan& plan, const Machine& machine, const CostModel& cost,
                                    const ReplayResult& replayed) {
-  const Run run{plan, machine, cost};
+  const Run run{plan, machine, cost, critical_path(plan, replayed)};
   const bool all = machine.devices.size() <= drawn_in_full;
   const auto drawn = [&](EndpointId endpoint) {
     const std::uint32_t timeline = replayed.timeline_of[endpoint];
@@ -106,8 +146,10 @@ void append(std::vector<TraceProcess>& trace, std::vector<TraceProcess> more, do
     for (TraceThread& thread : process.threads) {
       TraceThread& of_stream = named(of_host.threads, thread.name);
       of_stream.name = thread.name;
-      for (TraceSpan& span : thread.spans)
-        of_stream.spans.push_back({std::move(span.name), span.start_s + after_s, span.end_s + after_s});
+      for (TraceSpan& span : thread.spans) {
+        span.start_s += after_s, span.end_s += after_s;
+        of_stream.spans.push_back(std::move(span));
+      }
     }
     for (const TraceMemory& memory : process.memory) {
       TraceMemory& of_device = named(of_host.memory, memory.name);

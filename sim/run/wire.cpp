@@ -14,6 +14,11 @@ constexpr auto span_fields = [](auto& archive, auto& span) {
   archive.field("name", span.name);
   archive.field("start_s", span.start_s);
   archive.field("end_s", span.end_s);
+  archive.field("flops", span.flops);
+  archive.field("memory_bytes", span.memory_bytes);
+  archive.field("images", span.images);
+  archive.field("bytes", span.bytes);
+  archive.field("critical", span.critical);
 };
 
 constexpr auto thread_fields = [](auto& archive, auto& thread) {

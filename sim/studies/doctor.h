@@ -82,5 +82,7 @@ double chance_of_flip(const UncertainValue& choice, const std::vector<UncertainV
 void write_doctor(const Diagnosis& diagnosis, std::ostream& out);
 /// The same for people.
 std::string doctor_text(const Diagnosis& diagnosis);
+/// The same as a page (html_page).
+void write_page(const Diagnosis& diagnosis, std::ostream& out);
 
 }  // namespace convoy::studies

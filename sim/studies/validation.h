@@ -51,6 +51,10 @@ Validation validate_rows(const std::string& file, std::size_t jobs,
 
 /// Writes convoy.validate/1 (docs/compare.md).
 void write_validation(const Validation& validation, std::ostream& out);
+/// The same for people.
+std::string validation_text(const Validation& validation);
+/// The same as a page (html_page).
+void write_page(const Validation& validation, std::ostream& out);
 
 /// The columns that are no dotted paths.
 const std::vector<std::string>& validation_columns();

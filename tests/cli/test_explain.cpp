@@ -89,7 +89,74 @@ TEST_CASE("explain: without it nothing of it is in the results, a sweep has it f
   const Finished two = place.convoy({"run", "e.yaml", "--explain", "--json", "--jobs", "2"});
   CHECK(one.out == two.out);
   const json report = json::parse(one.out);
-  for (const json& run : report["runs"]) CHECK(run["counterfactuals"].size() == 5);
+  for (const json& run : report["runs"]) {
+    const json& rows = run["counterfactuals"];
+    CHECK(rows.size() >= 5);
+    for (std::size_t i = 1; i < rows.size(); ++i) CHECK(rows[i - 1]["gain_s"] >= rows[i]["gain_s"]);
+  }
+}
+
+TEST_CASE("explain: changes of keys are what a run with these keys says, by step, memory and images") {
+  const Workplace place;
+  const std::string text =
+      "experiment: e\nmodel: resnet18\ntraining: {batch_per_device: 16, precision: fp32, optimizer: "
+      "momentum}\n"
+      "cluster: {server: aws-p3.8xlarge, nodes: 2}\n"
+      "strategy: {kind: data_parallel, sync: all_reduce, algorithm: ring}\n";
+  place.file("e.yaml", text);
+  const json run = json::parse(place.convoy({"run", "e.yaml", "--explain", "--json"}).out)["runs"][0];
+  const auto same = [&](const std::string& change, const std::vector<std::string>& settings) {
+    CAPTURE(change);
+    std::vector<std::string> arguments{"run", "e.yaml", "--json"};
+    for (const std::string& setting : settings) arguments.insert(arguments.end(), {"--set", setting});
+    const json other = json::parse(place.convoy(arguments).out)["runs"][0];
+    std::size_t found = 0;
+    for (const json& row : run["counterfactuals"]) {
+      if (row["change"] != change) continue;
+      ++found;
+      for (const char* field : {"step_time_s", "global_batch", "peak_memory_bytes", "fits"})
+        CHECK(row[field] == other[field]);
+      CHECK(row["gain_s"].get<double>() ==
+            convoy::approx(run["step_time_s"].get<double>() - other["step_time_s"].get<double>() *
+                                                                  run["global_batch"].get<double>() /
+                                                                  other["global_batch"].get<double>())
+                .epsilon(1e-9));
+    }
+    CHECK(found == 1);
+  };
+  same("precision: fp16", {"training.precision=fp16"});
+  same("layout: nhwc", {"training.layout=nhwc"});
+  same("execution: graph", {"training.execution=graph"});
+  same("batch twice as large", {"training.batch_per_device=32"});
+  same("batch half as large", {"training.batch_per_device=8"});
+  same("batch twice as large, accumulated in twice as many micro-batches",
+       {"training.batch_per_device=32", "strategy.micro_batches=2"});
+  same("compression: fp16", {"strategy.compression=fp16"});
+  same("one more server", {"cluster.nodes=3"});
+  std::map<std::string, std::string> refused;
+  for (const json& row : run["refused_changes"]) refused[row["change"]] = row["reason"];
+  CHECK(refused.at("precision: bf16") == "a device of the cluster cannot run bf16");
+  CHECK(refused.contains("one more NIC a server"));  // the fabric is the server's
+  for (const auto& [change, reason] : refused) CHECK(reason.find(":1:") == std::string::npos);
+}
+
+TEST_CASE("explain: a loader that binds gains by workers and by its library") {
+  const Workplace place;
+  place.file("e.yaml",
+             "experiment: e\nmodel: resnet18\ntraining: {batch_per_device: 64, precision: fp16, optimizer: "
+             "momentum, input: {kind: jpeg, library: pil, workers_per_device: 1, cached: true}}\n"
+             "cluster: {server: aws-p3.2xlarge, nodes: 1}\nstrategy: {kind: single}\n");
+  const Finished finished = place.convoy({"run", "e.yaml", "--explain", "--json"});
+  CAPTURE(finished.err);
+  REQUIRE(finished.exit_code == 0);
+  const json run = json::parse(finished.out)["runs"][0];
+  CHECK(run["bottleneck"]["kind"] == "input");
+  const auto rows = counterfactuals(run);
+  // Twice the workers are twice the rate, as long as there are cores: 4 of them here.
+  CHECK(rows.at("twice as many loader workers a device")["step_time_s"].get<double>() ==
+        convoy::approx(run["step_time_s"].get<double>() / 2).epsilon(1e-6));
+  CHECK(rows.at("best library")["gain_s"].get<double>() > 0);
+  CHECK(run["counterfactuals"][0]["change"] == "input pipeline unlimited");
 }
 
 namespace {

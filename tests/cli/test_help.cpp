@@ -31,7 +31,8 @@ void put_files(const Workplace& place) {
               "/tests/calibration/traces/resnet18_batch8_32x32_cpu.json.gz' trace.json.gz");
   place.file(
       "mine.yaml",
-      "experiment: mine\nmodel: resnet18\ntraining: {batch_per_device: 8}\nstrategy: {kind: single}\n"
+      "experiment: mine\nmodel: {name: resnet18, input: [3, 32, 32]}\ntraining: {batch_per_device: 8}\n"
+      "strategy: {kind: single}\n"
       "cluster: {nodes: [{name: n, count: 1, server: box}], servers: {box: {devices: [{device: mine, count: "
       "1}], interconnect: {kind: none}}}, devices: {mine: {base: epyc-7763, peak: {fp32: 78.4GFLOPS}, "
       "memory_bandwidth: 20GB/s, sms: 1}}}\n");

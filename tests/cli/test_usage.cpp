@@ -43,6 +43,8 @@ TEST_CASE("usage: an empty name of a file or folder is said to be one, by every 
                                                     {"check", ""},
                                                     {"plan", ""},
                                                     {"doctor", ""},
+                                                    {"diagnose", "", "e.yaml"},
+                                                    {"diagnose", "t.json", ""},
                                                     {"validate", ""},
                                                     {"calibrate", ""},
                                                     {"report", ""},
@@ -71,11 +73,11 @@ TEST_CASE("usage: an empty name of a file or folder is said to be one, by every 
 
 TEST_CASE("usage: a command that there is not is named, with the nearest one") {
   const Workplace place;
-  CHECK(place.convoy({"sho", "models"}).err ==
-        "convoy: there is no command 'sho' (did you mean 'show'?); commands are run, check, plan, study, "
-        "show, "
-        "calibrate, "
-        "reproduce, validate, doctor, report, compare, merge, partition (convoy --help says more)\n");
+  CHECK(
+      place.convoy({"sho", "models"}).err ==
+      "convoy: there is no command 'sho' (did you mean 'show'?); commands are run, check, plan, study, show, "
+      "calibrate, "
+      "reproduce, validate, doctor, diagnose, report, compare, merge, partition (convoy --help says more)\n");
 }
 
 TEST_CASE("usage: an option that there is not is named before its value is taken for something else") {

@@ -116,6 +116,38 @@ class Runs(InFolder):
         self.program("run", "e.yaml", "--json", "--tasks", "command.json")
         self.assertEqual(pathlib.Path("module.json").read_bytes(), pathlib.Path("command.json").read_bytes())
 
+    def test_a_timeline_is_the_commands_trace(self):
+        results = convoy.run("e.yaml", sweep={"cluster.nodes.0.count": [1, 4]})
+        os.chdir("/")  # it is the file's place that counts
+        timeline = results[1].timeline()
+        folder = pathlib.Path(results[1]._source[0]).parent
+        os.chdir(folder)
+        self.program("run", "e.yaml", "--set", "cluster.nodes.0.count=4", "--trace", "--out", "traced")
+        timeline.save("t.json")
+        self.assertEqual(pathlib.Path("t.json").read_bytes(), pathlib.Path("traced/trace.json").read_bytes())
+        spans = timeline.spans()
+        self.assertEqual(len({len(column) for column in spans.values()}), 1)
+        self.assertAlmostEqual(max(spans["end_s"]), results[1].step_time_s)
+        of_device = [i for i, thread in enumerate(spans["thread"])
+                     if thread.endswith("compute") and spans["process"][i] == spans["process"][0]]
+        self.assertAlmostEqual(sum(spans["end_s"][i] - spans["start_s"][i] for i in of_device),
+                               results[1].compute_s)
+        memory = timeline.memory()
+        at = [sum(memory[name][i] for name in memory if name.endswith("_bytes"))
+              for i in range(len(memory["time_s"]))]
+        self.assertAlmostEqual(max(at), results[1].peak_memory_bytes, delta=1)
+        traffic = timeline.traffic()
+        self.assertGreater(max(traffic["sent_Bps"]), 0)
+        self.assertIn("<svg", timeline._timeline.page())
+        self.assertIn("iframe", timeline._repr_html_())
+        # Another experiment under the same name is told, and not drawn as if it were the run's.
+        pathlib.Path("e.yaml").write_text(json.dumps(dict(EXPERIMENT, training=dict(EXPERIMENT["training"],
+                                                                                    batch_per_device=9))))
+        with self.assertRaisesRegex(convoy.InputError, "has changed since"):
+            results[1].timeline()
+        self.assertAlmostEqual(max(convoy.run(EXPERIMENT)[0].timeline().spans()["end_s"]),
+                               convoy.run(EXPERIMENT)[0].step_time_s)
+
     def test_large_arrays_of_the_interpreter_are_not_counted_as_memory_of_a_point(self):
         machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         held = bytearray(machine // 32)  # pages that nobody touches
@@ -264,6 +296,12 @@ class Others(InFolder):
         answer = convoy.plan("p.yaml")
         self.assertEqual(answer.to_json(), self.program("plan", "p.yaml", "--json"))
         self.assertEqual(answer.choice.servers.to_dict(), {"aws-p3.2xlarge": answer.choice.devices})
+        convoy.plan("p.yaml", out="o")
+        self.program("plan", "p.yaml", "--out", "p")
+        for name in ("plan.json", "report.html"):
+            self.assertEqual(pathlib.Path("o", name).read_bytes(), pathlib.Path("p", name).read_bytes(), name)
+        self.assertIn("<iframe", answer._repr_html_())
+        self.assertIn(str(answer).rstrip(), self.program("plan", "p.yaml", "--out", "p"))
 
     def test_calibrate(self):
         measured = str(CONFIGS.parent / "results/published/single_device.csv")
@@ -305,6 +343,10 @@ class Others(InFolder):
         diagnosis = convoy.doctor(experiment, set={"training.batch_per_device": 4})
         self.assertEqual(diagnosis.to_dict(), json.loads(
             self.program("doctor", "doctor.yaml", "--set", "training.batch_per_device=4", "--json")))
+        self.assertEqual(str(diagnosis), self.program("doctor", "doctor.yaml", "--set", "training.batch_per_device=4"))
+        for measured in diagnosis.runs[0].inputs:
+            self.assertIn(f"<td>{measured.key}</td>", diagnosis._page)
+        self.assertIn("<iframe", diagnosis._repr_html_())
         self.assertEqual(diagnosis.runs[0].interval.to_dict(),
                          convoy.run(experiment, set={"training.batch_per_device": 4})[0].interval.to_dict())
         inputs = diagnosis.runs[0].inputs
@@ -318,11 +360,29 @@ class Others(InFolder):
         with self.assertRaises(convoy.InputError):
             convoy.doctor(experiment, prices="prices.csv")
 
+    def test_diagnose(self):
+        trace = CONFIGS.parent / "tests/calibration/traces/resnet18_batch8_32x32_cpu.json.gz"
+        experiment = {"experiment": "lab", "model": {"name": "resnet18", "input": [3, 32, 32]},
+                      "training": {"batch_per_device": 8}, "strategy": {"kind": "single"},
+                      "cluster": {"nodes": [{"name": "n", "count": 1, "server": "box"}],
+                                  "servers": {"box": {"devices": [{"device": "mine", "count": 1}],
+                                                      "interconnect": {"kind": "none"}}},
+                                  "devices": {"mine": {"base": "epyc-7763", "sms": 1}}}}
+        pathlib.Path("lab.yaml").write_text(json.dumps(experiment))
+        diagnosis = convoy.diagnose(trace, experiment)
+        self.assertEqual(diagnosis.to_json(), self.program("diagnose", str(trace), "lab.yaml", "--json"))
+        self.assertEqual(str(diagnosis), self.program("diagnose", str(trace), "lab.yaml"))
+        self.assertIn("<iframe", diagnosis._repr_html_())
+        with self.assertRaisesRegex(convoy.InputError, "another network"):
+            convoy.diagnose(trace, experiment, set={"training.batch_per_device": 16})
+
     def test_validate(self):
         pathlib.Path("rows.csv").write_text("device,model,batch_per_device,images_per_s\n"
                                             "k80,resnet18,16,90\nt4,alexnet,32,700\n")
         validation = convoy.validate("rows.csv")
         self.assertEqual(validation.to_dict(), json.loads(self.program("validate", "rows.csv", "--json")))
+        self.assertEqual(str(validation), self.program("validate", "rows.csv"))
+        self.assertEqual(validation._page.count("<tr>"), 1 + len(validation.rows))
         row = validation.rows[0]
         self.assertAlmostEqual(row.error, row.predicted / 90 - 1)
 

@@ -152,8 +152,12 @@ inline bool members_set(const PartitionSummary& v) {
   return all_set(a, b, c, d);
 }
 inline bool members_set(const Counterfactual& v) {
-  const auto& [a, b, c, d] = v;
-  return all_set(a, b, c, d);
+  const auto& [a, b, c, d, e, f, fits] = v;
+  return all_set(a, b, c, d, e, f, !fits);  // `fits` is true by default
+}
+inline bool members_set(const RefusedChange& v) {
+  const auto& [a, b] = v;
+  return all_set(a, b);
 }
 inline bool members_set(const SoftwareResult& v) {
   const auto& [a, b, c, d, e, f, g, h, i] = v;
@@ -177,12 +181,12 @@ inline bool members_set(const RunResult& v) {
                global_batch, step, throughput, epoch, cost, energy, compute, exposed, idle, issue_wait, comm,
                imbalance, peak, size, process, fits, software, warnings, interval, bottleneck, per_device,
                per_link, phases, changes, staleness, bubble, stages, partition, search, layouts, variability,
-               counterfactuals, learning] = v;
+               counterfactuals, refused, learning] = v;
   return all_set(id, point, model, cluster, strategy, algorithms, servers, device_type, network_model,
                  devices, global_batch, step, throughput, epoch, cost, energy, compute, exposed, idle,
                  issue_wait, comm, imbalance, peak, size, process, !fits, software, warnings, interval,
                  bottleneck, per_device, per_link, phases, changes, staleness, bubble, stages, partition,
-                 search, layouts, variability, counterfactuals, learning);
+                 search, layouts, variability, counterfactuals, refused, learning);
 }
 template <class T>
 bool is_set(const T& aggregate) {

@@ -39,7 +39,9 @@ std::string trace_complaint(const std::string& events) {
 std::vector<TraceProcess> two_hosts() {
   TraceProcess first{
       "run 1: n0",
-      {{"gpu0 compute", {{"a.forward", 0, 1e-3 / 3}, {"a.update", 1e-3 / 3, 7e-3}}}, {"idle", {}}},
+      {{"gpu0 compute",
+        {{"a.forward", 0, 1e-3 / 3}, {"a.update", 1e-3 / 3, 7e-3, 1e9 / 3, 2e6, 8, 4e6, true}}},
+       {"idle", {}}},
       {{"gpu0 memory", {{0, {1, 2, 3, 4, 5, 6}}, {2e-3, {1, 2, 3, 1e9 / 3, 5, 6}}}},
        {"gpu1 memory", {{0, {}}}}},
       {{0, 1e9 / 3, 0}, {3e-3, 0, 0}}};

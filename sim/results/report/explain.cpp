@@ -37,10 +37,18 @@ std::string explain_section(const ReportContext& context) {
     const RunResult& run = context.run(r);
     std::vector<HtmlRow> rows;
     for (const Counterfactual& row : run.counterfactuals)
-      rows.push_back({{row.change, format_time(row.step_time_s), gain_text(row, run), gain_usd_text(row)}});
+      rows.push_back({{row.change, format_time(row.step_time_s), gain_text(row, run), gain_usd_text(row),
+                       gain_memory_text(row, run)}});
     out += html_paragraph(fmt::format("Run {}: a step takes {}; {}.", run.id, format_time(run.step_time_s),
                                       run.bottleneck.text));
-    out += html_table({{"change"}, {"step", true}, {"gain"}, {"an epoch"}}, rows);
+    out += html_table({{"change"}, {"step", true}, {"gain"}, {"an epoch"}, {"memory"}}, rows);
+    if (!run.refused_changes.empty()) {
+      std::string refused = "Not tried:";
+      for (const RefusedChange& change : run.refused_changes)
+        refused += fmt::format(" {} ({});", change.change, change.reason);
+      refused.back() = '.';
+      out += html_paragraph(refused, "small");
+    }
   }
   return out + html_paragraph(left_out(runs.size(), all.size()), "small");
 }

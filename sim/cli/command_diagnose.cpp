@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#include <ostream>
+
+#include "sim/cli/commands.h"
+#include "sim/run/output_folder.h"
+#include "sim/studies/diagnose.h"
+
+namespace convoy::inline cli {
+
+Exit diagnose_command(const DiagnoseArguments& arguments) {
+  const Experiment experiment = Experiment::load(arguments.file, arguments.settings);
+  const TraceDiagnosis diagnosis = diagnose_trace(arguments.trace, experiment, arguments.jobs);
+  write_stdout([&](std::ostream& out) {
+    if (arguments.json)
+      write_diagnosis(diagnosis, out);
+    else if (arguments.html)
+      write_page(diagnosis, out);
+    else
+      out << diagnosis_text(diagnosis);
+  });
+  return Exit::done;
+}
+
+}  // namespace convoy::cli
