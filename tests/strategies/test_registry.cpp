@@ -54,7 +54,7 @@ TEST_CASE("unknown keys and values name what is allowed") {
             .starts_with("s.yaml:1:23: strategy.snyc: unknown key (did you mean 'sync'?); known here: "));
   CHECK(registry_error("{kind: data_parallel, sync: all_reduce, algorithm: rings}") ==
         "s.yaml:1:52: strategy.algorithm: unknown value 'rings' (did you mean 'ring'?); allowed: ring, tree, "
-        "halving_doubling, hierarchical, double_binary_tree, nccl, auto");
+        "halving_doubling, hierarchical, double_binary_tree, nccl, auto, {file: my.yaml}");
   CHECK(registry_error("{kind: data_parallel, sync: all_reduce, fidelity: exact}") ==
         "s.yaml:1:51: strategy.fidelity: unknown value 'exact'; allowed: auto, chunk, fluid");
   CHECK(registry_error("{kind: data_parallel, sync: all_reduce, shares: probed}") ==
