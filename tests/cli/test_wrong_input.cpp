@@ -67,7 +67,7 @@ TEST_CASE("wrong input: an unknown key is named with the nearest known one") {
   refused(
       "strategy:", "stategy:",
       "20:1: stategy: unknown key (did you mean 'strategy'?); known here: cluster, experiment, jobs, model, "
-      "numerics, spread, strategy, sweep, training, variability");
+      "numerics, spread, strategy, study, sweep, training, variability");
 }
 
 TEST_CASE("wrong input: a plan is asked of an experiment") {
