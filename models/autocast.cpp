@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "models/attention.h"
+#include "models/memory_rules.h"
+#include "models/tensor_bytes.h"
 
 namespace convoy::inline models {
 namespace {
@@ -55,6 +57,37 @@ std::vector<bool> single_precision_outputs(const Model& model, Framework framewo
                             [&](LayerIndex input) { return is_single(input, single); });
   }
   return single;
+}
+
+std::vector<double> held_bytes_a_value(const Model& model, Framework framework, Precision precision) {
+  const double half = element_bytes(precision);
+  const std::vector<bool> single = single_precision_outputs(model, framework, precision);
+  std::vector<double> bytes(model.layers.size(), half);
+  std::vector<bool> kept(single.size()), kept_as_cast(single.size());
+  for (std::size_t reader = single.size(); reader-- > 0;) {  // readers come after what they read
+    const Layer& layer = model.layers[reader];
+    const MemoryRules rules = memory_rules(model, reader, framework);
+    if (rules.output_for_data) kept[reader] = true;
+    if (single[reader])
+      bytes[reader] = kept[reader] ? (kept_as_cast[reader] ? 4 + half : 4) : kept_as_cast[reader] ? half : 4;
+    const bool keeps = rules.input_for_data || rules.input_for_weights;
+    for (const LayerIndex input : layer.inputs) {
+      if (input == image_input) continue;
+      const auto of = static_cast<std::size_t>(input);
+      if (rules.view ? kept[reader] : keeps && !is_product(layer)) kept[of] = true;
+      if (rules.view ? kept_as_cast[reader] : keeps && is_product(layer)) kept_as_cast[of] = true;
+    }
+  }
+  return bytes;
+}
+
+TensorBytes::TensorBytes(const TrainingGraph& graph)
+    : graph_(graph),
+      single_(single_precision_outputs(graph.model, graph.options.framework, graph.options.precision)) {}
+
+double TensorBytes::operator()(LayerIndex layer) const {
+  const double element = is_single(layer, single_) ? 4 : element_bytes(graph_.options.precision);
+  return element * values_of(graph_.model.shape_of(layer));
 }
 
 void add_single_precision(LayerCosts& costs, const Model& model, std::size_t index,

@@ -12,8 +12,13 @@ namespace convoy::inline models {
 /// parameter or a tensor in single precision writes one (aten/src/ATen/autocast_mode.cpp, CastPolicy::fp32
 /// and type promotion): sums with learned positions and products with learned factors are, and so is every
 /// residual sum after them. Products and convolutions cast to half what they read. No layer's under other
-/// frameworks and precisions. Only traffic counts them so: buffers and messages have the step's precision.
+/// frameworks and precisions.
 std::vector<bool> single_precision_outputs(const Model& model, Framework framework, Precision precision);
+
+/// Of each layer, the bytes a value that its output has in memory until its last use: 4 where
+/// single_precision_outputs, but for what the backward pass keeps of it. A product that keeps its input keeps
+/// the copy in half precision that it reads; the tensor itself goes, unless another reader keeps it.
+std::vector<double> held_bytes_a_value(const Model& model, Framework framework, Precision precision);
 
 /// Adds to `costs` of layer `index` what single_precision_outputs cost: twice the bytes of these tensors,
 /// casts of what products read, and those around a softmax of scores.

@@ -15,6 +15,7 @@
 #include "models/model_forms.h"
 #include "models/model_keys.h"
 #include "models/shapes.h"
+#include "models/unmeasured.h"
 #include "sim/base/data_path.h"
 #include "sim/base/document_kind.h"
 #include "sim/base/key_parts.h"
@@ -62,6 +63,16 @@ Scope read_parameters(const YamlNode* defaults, const std::string& path, YamlMap
     scope[name] = given ? *given : fallback;
   }
   return scope;
+}
+
+/// Parameters `height` and `width` that nobody gives are those of an image of another size that is asked for.
+void follow_image(Scope& parameters, YamlMap* reference, const Shape& input) {
+  constexpr std::size_t image_axes = 3;
+  if (input.size() != image_axes) return;
+  for (const auto& [name, axis] : {std::pair{"height", 1U}, std::pair{"width", 2U}})
+    if (const auto found = parameters.find(name);
+        found != parameters.end() && !(reference && reference->find(name)))
+      found->second.scalar = std::to_string(input[axis]);
 }
 
 std::vector<Layer> read_layers(const std::vector<LayerDraft>& drafts, const std::string& path,
@@ -116,14 +127,8 @@ std::vector<Layer> read_layers(const std::vector<LayerDraft>& drafts, const std:
 std::vector<std::string> unmeasured_kinds(const std::vector<Layer>& layers) {
   std::vector<std::string> lines;
   for (const Layer& layer : layers) {
-    const auto* attention = std::get_if<Attention>(&layer.kind);
-    const bool in_one_kernel =
-        attention && attention->scores != Attention::Scores::kept && !attention->position_bias;
-    const bool unmeasured =
-        std::holds_alternative<Conv3d>(layer.kind) || std::holds_alternative<ConvTranspose3d>(layer.kind) ||
-        std::holds_alternative<DeformConv2d>(layer.kind) || std::holds_alternative<Pool3d>(layer.kind) ||
-        std::holds_alternative<RoiAlign>(layer.kind) || std::holds_alternative<DetectionLoss>(layer.kind);
-    if (!in_one_kernel && !unmeasured) continue;
+    const bool in_one_kernel = std::holds_alternative<Attention>(layer.kind);
+    if (!is_unmeasured(layer, Framework::pytorch)) continue;
     std::string line = in_one_kernel
                            ? "attention that recomputes its scores (as pytorch does unless the layer says "
                              "`scores: kept`) is not measured; its time is that of matrix products"
@@ -149,7 +154,8 @@ Model read_definition(const YamlNode& node, const std::string& path, YamlMap* re
   model.name = written.name;
   model.input = input.value_or(written.input);
   model.cross_entropy_loss = written.cross_entropy_loss;
-  const Scope parameters = read_parameters(written.parameters, map.path_of("parameters"), reference, given);
+  Scope parameters = read_parameters(written.parameters, map.path_of("parameters"), reference, given);
+  if (input) follow_image(parameters, reference, *input);
 
   Blocks blocks;
   std::optional<YamlNode> shared;  // outlives the blocks that point into it

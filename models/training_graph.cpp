@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/autocast.h"
+#include "models/frozen.h"
 #include "models/segments.h"
 #include "models/static_plan.h"
 #include "models/training_graph_builder.h"
@@ -25,6 +26,7 @@ TrainingGraphBuilder::TrainingGraphBuilder(const Model& model, const TrainingOpt
   storage_.resize(n);
   extra_.resize(n);
   single_ = single_precision_outputs(model, options.framework, options.precision);
+  held_bytes_ = held_bytes_a_value(model, options.framework, options.precision);
   gradient_.resize(n);
   sums_.resize(n);
   costs_.reserve(n);
@@ -125,13 +127,14 @@ TrainingGraphBuilder::BufferId TrainingGraphBuilder::add_buffer(std::string name
 }
 
 TrainingGraphBuilder::BufferId TrainingGraphBuilder::add_output(std::size_t i, OpId born) {
-  return add_buffer(layer(i).name + ".output", bytes_of(layer(i).output), born, BufferRole::output,
+  return add_buffer(layer(i).name + ".output",
+                    held_bytes_[i] * static_cast<double>(elements(layer(i).output)), born, BufferRole::output,
                     static_cast<std::uint32_t>(i));
 }
 
 TrainingGraphBuilder::BufferId TrainingGraphBuilder::add_output_gradient(std::size_t i, OpId born) {
-  return add_buffer(layer(i).name + ".output_gradient", bytes_of(layer(i).output), born,
-                    BufferRole::output_gradient, static_cast<std::uint32_t>(i));
+  return add_buffer(layer(i).name + ".output_gradient", moved_bytes(i), born, BufferRole::output_gradient,
+                    static_cast<std::uint32_t>(i));
 }
 
 void TrainingGraphBuilder::add_scratch(std::string name, MemoryClass memory_class, double bytes,
@@ -231,7 +234,19 @@ double TrainingGraph::gradient_bytes() const {
 }
 
 StateBytes TrainingGraph::resident_bytes() const {
-  return convoy::resident_bytes(gradient_bytes() / element_bytes(options.precision), options);
+  StateBytes bytes = convoy::resident_bytes(gradient_bytes() / element_bytes(options.precision), options);
+  double frozen = 0;
+  for (const Layer& layer : model.layers) frozen += frozen_elements(layer);
+  bytes[static_cast<std::size_t>(MemoryClass::weights)] += frozen_bytes(frozen, options);
+  return bytes;
+}
+
+double frozen_elements(const Layer& layer) {
+  return layer.frozen ? static_cast<double>(layer.parameter_elements()) : 0;
+}
+
+double frozen_bytes(double elements, const TrainingOptions& options) {
+  return resident_bytes(elements, options)[static_cast<std::size_t>(MemoryClass::weights)];
 }
 
 StateBytes without_optimizer(StateBytes bytes) {

@@ -42,7 +42,7 @@ class TrainingGraphBuilder {
   const Layer& layer(std::size_t i) const { return graph_.model.layers[i]; }
   double bytes_of(const Shape& shape) const { return element_ * static_cast<double>(elements(shape)); }
 
-  /// Traffic of a layer's output, which may be in single precision where the step is not (autocast.h).
+  /// Bytes of a layer's output where it is moved, which may be in single precision where the step is not (autocast.h).
   double moved_bytes(std::size_t i) const {
     return (single_[i] ? 4 : element_) * static_cast<double>(elements(layer(i).output));
   }
@@ -133,6 +133,7 @@ class TrainingGraphBuilder {
   std::vector<std::optional<Storage>> storage_;
   std::vector<std::optional<BufferId>> extra_;
   std::vector<bool> single_;                       ///< single_precision_outputs
+  std::vector<double> held_bytes_;                 ///< held_bytes_a_value
   std::vector<std::optional<Gradient>> gradient_;  ///< of the layer's output
   std::vector<int> sums_;
   std::optional<BufferId> image_;

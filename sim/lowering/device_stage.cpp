@@ -112,7 +112,8 @@ class StageMaker {
       if (stages[i] != stage_) continue;
       const Layer& layer = graph_.model.layers[i];
       stage.layers.push_back(layer.name);
-      stage.parameter_elements += parameters_on(layer, shardings_[i], device_);
+      (layer.frozen ? stage.frozen_elements : stage.parameter_elements) +=
+          parameters_on(layer, shardings_[i], device_);
     }
     for (std::size_t p = 0; p < graph_.parameters.size(); ++p)
       if (stages[graph_.parameters[p].layer] == stage_) stage.parameters.push_back(p);

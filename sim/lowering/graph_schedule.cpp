@@ -12,6 +12,7 @@ namespace convoy::inline lowering {
 GraphScheduler::GraphScheduler(const TrainingGraph& graph, const std::vector<LayerSharding>& shardings,
                                const Shards& images, const std::vector<std::uint32_t>& stages)
     : graph_(graph),
+      tensor_bytes_(graph),
       shardings_(shardings),
       index_(graph),
       devices_(images.counts.size()),

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "models/tensor_bytes.h"
 #include "sim/lowering/graph_index.h"
 #include "sim/lowering/graph_schedule.h"
 
@@ -52,9 +53,7 @@ class GraphScheduler {
   const Model& model() const { return graph_.model; }
   const ImagePart& part() const { return schedule_.parts[part_]; }
   static std::size_t at(LayerIndex layer) { return static_cast<std::size_t>(layer); }
-  double tensor_bytes(LayerIndex layer) const {
-    return element_bytes(graph_.options.precision) * static_cast<double>(elements(model().shape_of(layer)));
-  }
+  double tensor_bytes(LayerIndex layer) const { return tensor_bytes_(layer); }
   std::string in_part(std::string name) const;
   void run_parts(const TailParts& tail, const std::vector<std::size_t>& head,
                  const std::vector<std::size_t>& behind);
@@ -147,6 +146,7 @@ class GraphScheduler {
   }
 
   const TrainingGraph& graph_;
+  TensorBytes tensor_bytes_;
   const std::vector<LayerSharding>& shardings_;
   GraphIndex index_;
   std::size_t devices_;

@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "models/frozen.h"
 #include "sim/lowering/group_program.h"
 #include "sim/lowering/grouped_launch.h"
 #include "sim/lowering/held_normalization.h"
@@ -101,6 +102,8 @@ class GroupPlanner {
     for (const GroupSync* group : replicas)
       for (std::size_t c = 0; c < memory_class_count; ++c)
         role.resident_bytes[c] += group->resident_bytes()[c];
+    role.resident_bytes[static_cast<std::size_t>(MemoryClass::weights)] +=
+        frozen_bytes(frozen_elements_on(stage, device), graph_.options);
     role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] +=
         machine_.device_types[first.type].reserved_bytes;
     role.streams = {"compute", "all-reduce of gradients", "exchange"};
@@ -116,6 +119,18 @@ class GroupPlanner {
       add_grouped_launches(role, *group, graph_, machine_, cost_, type);
     }
     return role;
+  }
+
+  std::uint32_t stage_of(std::size_t layer) const {
+    return stages_.of_layer.empty() ? 0 : stages_.of_layer[layer];
+  }
+
+  double frozen_elements_on(std::uint32_t stage, std::size_t device) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < shardings_.size(); ++i)
+      if (const Layer& layer = graph_.model.layers[i]; layer.frozen && stage_of(i) == stage)
+        sum += parameters_on(layer, shardings_[i], device);
+    return sum;
   }
 
   /// The group that sums a device's gradients, where there is one and nothing else is exchanged. (Of one

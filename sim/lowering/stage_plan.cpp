@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "models/frozen.h"
 #include "sim/lowering/grouped_launch.h"
 #include "sim/lowering/held_normalization.h"
 #include "sim/lowering/plan_ops.h"
@@ -244,7 +245,8 @@ class StagePlanner {
       for (std::size_t c = 0; c < memory_class_count; ++c) role.resident_bytes[c] += states[c];
       role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] += device_type.reserved_bytes;
       role.resident_bytes[static_cast<std::size_t>(MemoryClass::weights)] +=
-          (of(s).weight_versions - 1) * version_bytes;
+          (of(s).weight_versions - 1) * version_bytes +
+          frozen_bytes(stages_[s].frozen_elements, graph_.options);
       plan_.roles.push_back(std::move(role));
       for (const auto& [micro_batch, task] : ends_)
         if ((micro_batch + 1) % passes_.endless->micro_batches == 0) {

@@ -37,7 +37,8 @@ struct Stage {
   /// for: `light_forward` keeps nothing but what the stage got from others, `full_backward` runs the forward
   /// pass again first.
   std::vector<StageOp> light_forward, full_backward;
-  double parameter_elements = 0;
+  double parameter_elements = 0;        ///< that are trained
+  double frozen_elements = 0;           ///< that are not
   std::vector<std::size_t> parameters;  ///< indices into TrainingGraph::parameters
 };
 

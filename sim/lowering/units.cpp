@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "models/frozen.h"
 #include "models/memory_rules.h"
+#include "models/tensor_bytes.h"
 #include "sim/lowering/graph_index.h"
 
 namespace convoy::inline lowering {
@@ -22,16 +24,16 @@ Units find_units(const TrainingGraph& graph) {
     const auto unit = static_cast<std::uint32_t>(units.layers.size());
     units.unit_of.push_back(unit);
     units.layers.push_back(i);
-    units.parameters.push_back(static_cast<double>(layer.parameter_elements()));
+    units.frozen.push_back(frozen_elements(layer));
+    units.parameters.push_back(static_cast<double>(layer.parameter_elements()) - units.frozen.back());
     for (const LayerIndex input : layer.inputs)
       if (input != image_input) readers[static_cast<std::size_t>(input)].push_back(unit);
   }
-  const double element = element_bytes(graph.options.precision);
+  const TensorBytes bytes(graph);
   for (std::uint32_t i = 0; i < model.layers.size(); ++i) {
     if (readers[i].empty() || units.unit_of[i] == Units::none) continue;
     readers[i].erase(std::unique(readers[i].begin(), readers[i].end()), readers[i].end());
-    units.tensors.push_back({i, units.unit_of[i], std::move(readers[i]),
-                             element * static_cast<double>(elements(model.layers[i].output)),
+    units.tensors.push_back({i, units.unit_of[i], std::move(readers[i]), bytes(static_cast<LayerIndex>(i)),
                              index.needs_gradient(i)});
   }
   return units;

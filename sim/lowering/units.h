@@ -27,7 +27,8 @@ struct Units {
   std::vector<std::uint32_t> layers;   ///< by unit
   std::vector<std::uint32_t> unit_of;  ///< by layer; none for views of the image
   std::vector<Tensor> tensors;         ///< by layer
-  std::vector<double> parameters;      ///< elements, by unit
+  std::vector<double> parameters;      ///< elements that are trained, by unit
+  std::vector<double> frozen;          ///< elements that are not, by unit
 
   std::size_t size() const { return layers.size(); }
 };

@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "models/tensor_bytes.h"
+
 namespace convoy::inline prove {
 namespace {
 
@@ -91,6 +93,7 @@ class ResultProver {
       : plan_(plan),
         meaning_(*plan.meaning),
         graph_(graph),
+        tensor_bytes_(graph),
         machine_(machine),
         order_(order),
         rounds_(rounds),
@@ -302,8 +305,7 @@ class ResultProver {
     double bytes_per_image = 0;
     std::vector<Content> carried;
     for (const CommMeaning::Result& result : carries.results) {
-      bytes_per_image += static_cast<double>(elements(graph_.model.layers[result.layer].output)) *
-                         element_bytes(graph_.options.precision);
+      bytes_per_image += tensor_bytes_(static_cast<LayerIndex>(result.layer));
       carried.push_back(sent_result(r, t, carries, result.operation));
     }
     const double bytes = bytes_per_image * carries.images.count;
@@ -355,6 +357,7 @@ class ResultProver {
   const Plan& plan_;
   const Meaning& meaning_;
   const TrainingGraph& graph_;
+  TensorBytes tensor_bytes_;
   const Machine& machine_;
   const HappensBefore& order_;
   RoundRules& rounds_;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "models/unmeasured.h"
 #include "sim/base/data_path.h"
 #include "sim/base/names.h"
 #include "sim/base/yaml_map.h"
@@ -35,9 +36,29 @@ std::size_t step_kind(const PreparedRun& run, double of_device) {
 
 /// That nothing was fitted to networks like the run's on this kind of device, or with its framework
 /// (unseen_networks_spread). @param kind step_kind()
-double spread_of_networks(const PreparedRun& run, const DeviceType& type, std::size_t kind) {
+double spread_of_like_networks(const PreparedRun& run, const DeviceType& type, std::size_t kind) {
   const TrainingOptions& options = run.graph->options;
   return unseen_networks_spread(type, network_kind(kind), options.framework, options.execution);
+}
+
+/// The first of the network's layers that are of a kind of which no kernel was measured; nullptr: there is none.
+const Layer* unmeasured_layer(const PreparedRun& run) {
+  const std::vector<Layer>& layers = run.graph->model.layers;
+  const auto found = std::ranges::find_if(
+      layers, [&](const Layer& layer) { return is_unmeasured(layer, run.graph->options.framework); });
+  return found == layers.end() ? nullptr : &*found;
+}
+
+/// Such a network is as little known as one of a kind that nobody measured. A device that its owner calibrated
+/// tells by itself what it leaves open.
+double spread_of_unmeasured_layers(const PreparedRun& run, const DeviceType& type) {
+  const bool is_exact = type.evidence_spread == 0, is_calibrated = type.evidence_left_out_error > 0;
+  return is_exact || is_calibrated || !unmeasured_layer(run) ? 0 : unknown_spread(Unknown::networks);
+}
+
+/// @param kind step_kind()
+double spread_of_networks(const PreparedRun& run, const DeviceType& type, std::size_t kind) {
+  return std::max(spread_of_like_networks(run, type, kind), spread_of_unmeasured_layers(run, type));
 }
 
 /// Standard deviation of log(time) that a kind of device's own parameters leave.
@@ -130,14 +151,17 @@ Source source_of_kernels(const PreparedRun& run, double spread) {
                          ? fmt::format("calibrated to {} rows of {}", type.evidence_rows, type.name)
                          : fmt::format("fitted to {} published rows of {}", type.evidence_rows, type.name);
   const bool unseen = unseen_spread(run, type) > 0, typical = spread_of_software(run) > 0;
-  const bool other_networks = spread_of_networks(run, type, kind) > 0;
+  const bool other_networks = spread_of_like_networks(run, type, kind) > 0;
+  const bool other_layers = spread_of_unmeasured_layers(run, type) > 0;
+  if (other_layers)
+    text += fmt::format("; none of layers of kind {}", kind_name(unmeasured_layer(run)->kind));
   if (other_networks)
     text += fmt::format("; none of networks like this one in this precision, or with this framework");
   if (unseen)
     text += fmt::format("; none in {} of {}", to_string(options.precision), to_string(options.framework));
   if (typical)
     text += fmt::format("; none of {}, {}", to_string(options.framework), to_string(options.execution));
-  const bool known = device_is_seen(type) && !unseen && !typical && !other_networks;
+  const bool known = device_is_seen(type) && !unseen && !typical && !other_networks && !other_layers;
   const Grade grade = known ? Grade::fitted : states_no_efficiency(type) ? Grade::unstated : Grade::assumed;
   return {grade, spread, std::move(text)};
 }

@@ -113,7 +113,7 @@ std::vector<SharedConvolution> share_filters(const StrategyInput& input, FilterS
   }
   std::vector<SharedConvolution> result;
   for (std::uint32_t layer = 0; layer < input.graph.model.layers.size(); ++layer) {
-    if (!is_convolution(input.graph.model.layers[layer])) continue;
+    if (const Layer& of = input.graph.model.layers[layer]; !is_convolution(of) || of.frozen) continue;
     SharedConvolution shared{layer, {}, {}, input.graph.model.layers[layer].output.front()};
     Probe probe(input, shared, images);
     std::vector<double> whole_s;

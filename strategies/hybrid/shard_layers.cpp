@@ -17,6 +17,8 @@ using Owner = std::vector<std::uint32_t>;
 std::int64_t groups_of(const Layer& layer) {
   if (const auto* conv = std::get_if<Conv2d>(&layer.kind)) return conv->groups;
   if (const auto* conv = std::get_if<ConvTranspose2d>(&layer.kind)) return conv->groups;
+  if (const auto* conv = std::get_if<Conv3d>(&layer.kind)) return conv->groups;
+  if (const auto* conv = std::get_if<ConvTranspose3d>(&layer.kind)) return conv->groups;
   return 1;
 }
 

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 
+#include "models/frozen.h"
 #include "sim/lowering/gradient_sync.h"
 
 namespace convoy::inline strategies {
@@ -34,6 +35,8 @@ PipelineCosts::PipelineCosts(const StrategyInput& input, const Units& units, con
 void PipelineCosts::add_times(const StrategyInput& input, const Units& units) {
   parameters_before_.assign(count_ + 1, 0.0);
   std::partial_sum(units.parameters.begin(), units.parameters.end(), parameters_before_.begin() + 1);
+  frozen_before_.assign(count_ + 1, 0.0);
+  std::partial_sum(units.frozen.begin(), units.frozen.end(), frozen_before_.begin() + 1);
   add_kinds(input.machine);
   const TrainingGraph& graph = input.graph;
   std::vector<double> least_s(count_, std::numeric_limits<double>::infinity());
@@ -214,7 +217,8 @@ double PipelineCosts::memory_bytes(std::uint32_t begin, std::uint32_t end, const
       recomputes(shape_) ? (flying - 1) * std::min(held, in_bytes_.at(begin, end)) + held : flying * held;
   const double stashed =
       static_cast<double>(room.weight_versions - 1) * parameters * element_bytes(options_.precision);
-  return std::accumulate(resident.begin(), resident.end(), stashed) +
+  const double frozen = frozen_bytes(frozen_before_[end] - frozen_before_[begin], options_);
+  return std::accumulate(resident.begin(), resident.end(), stashed + frozen) +
          shape_.images * (activations + operand_bytes_.at(begin, end));
 }
 

@@ -164,6 +164,7 @@ class PipelineCosts {
   std::vector<double> least_before_s_;  ///< of all units before a unit, each on its fastest device
   std::vector<std::vector<std::uint32_t>> kinds_;
   std::vector<double> parameters_before_;
+  std::vector<double> frozen_before_;   ///< the same of parameters that are not trained
   Table in_bytes_, in_gradient_bytes_;  ///< of an image: what [begin, end) reads from before; gradients of it
   Table out_bytes_, out_gradient_bytes_;  ///< what later units read of [begin, end); gradients of it
   Table held_bytes_;                      ///< of an image: made in forward, read in backward

@@ -208,3 +208,35 @@ TEST_CASE(
   }
   CHECK(greatest > 1.9);  // of two ranks each sends the chunks of one tree only
 }
+
+TEST_CASE("freezing a layer changes no device's bytes of weights, and leaves no gradients of it") {
+  const auto states = [](const std::string& strategy, bool frozen) {
+    const std::string model = fmt::format(
+        "{{name: part, input: [4, 8, 8], loss: cross_entropy, layers: [{{name: a, kind: conv2d, "
+        "out_channels: "
+        "8, kernel: 3, padding: 1, frozen: {}}}, {{name: r, kind: relu}}, {{name: b, kind: conv2d, "
+        "out_channels: 8, kernel: 3, padding: 1}}, {{name: flat, kind: flatten}}, {{name: fc, kind: linear, "
+        "out_features: 10}}]}}",
+        frozen);
+    const lab::Experiment experiment =
+        lab::Experiment::with_global_batch(model, lab::star(2, "10Gbps", "1us"), strategy, 8);
+    StateBytes sum{};
+    for (const Role& role : experiment.plan().roles)
+      for (std::size_t c = 0; c < memory_class_count; ++c)
+        sum[c] += role.resident_bytes[c] * static_cast<double>(role.members.size());
+    return sum;
+  };
+  for (const char* strategy :
+       {"{kind: data_parallel, sync: all_reduce}",
+        "{kind: data_parallel, sync: parameter_server, servers: 1}",
+        "{kind: pipeline, stages: 2, micro_batches: 2}", "{kind: hybrid, conv: filter, fc: channel}",
+        "{kind: hybrid, conv: height, fc: replicated}", "{kind: filter_parallel}"}) {
+    CAPTURE(strategy);
+    const StateBytes all = states(strategy, false), some = states(strategy, true);
+    const auto weights = static_cast<std::size_t>(MemoryClass::weights);
+    const auto gradients = static_cast<std::size_t>(MemoryClass::gradients);
+    CHECK(all[weights] > 0);
+    CHECK(some[weights] == approx(all[weights]));
+    CHECK(some[gradients] < all[gradients]);
+  }
+}

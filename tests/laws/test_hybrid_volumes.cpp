@@ -361,3 +361,17 @@ TEST_CASE("hybrid: convolutions of volumes split by channels in pairs, and not b
   CHECK(sent("pairs") == approx(2.0 * 1 * 4 * 6 * 27 * 4).epsilon(1e-9));
   CHECK_THROWS_AS(sent("height"), InputError);
 }
+
+TEST_CASE("grouped convolutions of volumes are split between groups, as those of images are") {
+  const auto sent = [](const std::string& kind, const std::string& input) {
+    const std::string model = fmt::format(
+        "{{name: grouped, input: {1}, layers: [{{name: a, kind: {0}, out_channels: 8, kernel: 1}}, {{name: "
+        "b, "
+        "kind: {0}, out_channels: 8, kernel: 1, groups: 4}}]}}",
+        kind, input);
+    return Experiment::with_global_batch(model, star(2, "10Gbps", "1us"), "{kind: hybrid, conv: filter}", 4)
+        .run()
+        .comm_bytes;
+  };
+  CHECK(sent("conv3d", "[4, 3, 3, 3]") == approx(sent("conv2d", "[4, 9, 3]")).epsilon(1e-9));
+}

@@ -12,6 +12,7 @@
 #include "models/autocast.h"
 #include "models/layer_costs.h"
 #include "models/summary.h"
+#include "models/tensor_bytes.h"
 #include "models/training_graph.h"
 #include "tests/models/model_text.h"
 
@@ -96,6 +97,20 @@ TEST_CASE("transformers take images of another size") {
   CHECK(summarize(model_from("{name: swin_t, input: [3, 448, 448]}")).parameters == 28288354);
 }
 
+TEST_CASE("segmentation makes a map of the image's size, whatever that is") {
+  for (const char* name : {"fcn_resnet50", "deeplabv3_resnet101"}) {
+    CAPTURE(name);
+    const auto outputs = [&](const std::string& keys) {
+      return summarize(model_from(fmt::format("{{name: {}, {}}}", name, keys))).layers.back().output_shape;
+    };
+    CHECK(outputs("classes: 5") == Shape{5, 520, 520});
+    CHECK(outputs("classes: 5, input: [3, 253, 326]") == Shape{5, 253, 326});
+  }
+  CHECK(summarize(model_from("{name: fcn_resnet50, input: [3, 256, 256], height: 128, width: 64}"))
+            .layers.back()
+            .output_shape == Shape{21, 128, 64});
+}
+
 TEST_CASE("attention multiplies what its queries and keys say, counted pair by pair") {
   for (const auto& [height, width, window, channels] :
        {std::array{8, 8, 4, 6}, std::array{7, 9, 4, 6}, std::array{5, 5, 5, 12}, std::array{3, 3, 7, 6}}) {
@@ -178,6 +193,61 @@ TEST_CASE(
   for (const Operation& op : graph.operations) names += op.name + ' ';
   CHECK(names == "a.forward b.forward c.forward d.forward d.data_gradient c.weight_gradient c.update ");
   CHECK(graph.parameters.size() == 2);
+}
+
+TEST_CASE("parameters that are not trained stay in memory, without gradient and optimizer's state") {
+  const auto bytes = [](bool frozen, Precision precision) {
+    const Model model =
+        toy("[3, 8, 8]", fmt::format("  - {{name: a, kind: conv2d, out_channels: 4, kernel: 3, frozen: "
+                                     "{}}}\n  - {{name: b, kind: conv2d, out_channels: 5, kernel: 3}}\n",
+                                     frozen));
+    TrainingOptions options;
+    options.precision = precision;
+    options.optimizer = Optimizer::adam;
+    return build_training_graph(model, options).resident_bytes();
+  };
+  const double a = 3 * 4 * 9 + 4, b = 4 * 5 * 9 + 5;
+  for (const auto& [precision, element, weight] :
+       {std::tuple{Precision::fp32, 4., 4.}, std::tuple{Precision::fp16, 2., 2. + 4}}) {
+    const StateBytes some = bytes(true, precision), all = bytes(false, precision);
+    CHECK(some[static_cast<std::size_t>(MemoryClass::weights)] == weight * (a + b));
+    CHECK(all[static_cast<std::size_t>(MemoryClass::weights)] == weight * (a + b));
+    CHECK(some[static_cast<std::size_t>(MemoryClass::gradients)] == element * b);
+    CHECK(some[static_cast<std::size_t>(MemoryClass::optimizer)] == 8 * b);
+  }
+}
+
+TEST_CASE("under autocast, what a normalization keeps of a residual sum has 4 bytes a value [closed form]") {
+  // A block of tokens: the position's sum is in single precision, and the normalization keeps it. Of the
+  // normalization's result, in single precision too, the linear layer keeps a copy in half. GELU and the second
+  // linear layer keep what they read, in half. The last sum keeps nothing.
+  const double n = 50, c = 24;
+  const Model model = toy("[24, 50]",
+                          "  - {name: first, kind: linear, channels: true, out_features: 24}\n"
+                          "  - {name: position, kind: position_embedding}\n"
+                          "  - {name: norm, kind: layer_norm}\n"
+                          "  - {name: wide, kind: linear, channels: true, out_features: 96}\n"
+                          "  - {name: gelu, kind: gelu}\n"
+                          "  - {name: narrow, kind: linear, channels: true, out_features: 24}\n"
+                          "  - {name: add, kind: add, inputs: [narrow, position]}\n");
+  const double values = n * c * (1 + 1 + 1 + 4 + 4);  // the image first
+  const double statistics = saved_bytes(model, Framework::pytorch) - 4 * values;
+  CHECK(statistics >= 0);
+  const double half = n * c * (2 + 4 + 2 + 2 * 4 + 2 * 4);
+  CHECK(saved_bytes(model, Framework::pytorch, Precision::fp16) == half + statistics);
+  CHECK(saved_bytes(model, Framework::pytorch1, Precision::bf16) == half + statistics);
+  CHECK(saved_bytes(model, Framework::tensorflow, Precision::fp16) <= 2 * values + statistics);
+
+  TrainingOptions options;
+  options.precision = Precision::fp16;
+  const TrainingGraph graph = build_training_graph(model, options);
+  const TensorBytes bytes(graph);
+  CHECK(bytes(image_input) == 2 * n * c);
+  CHECK(bytes(0) == 2 * n * c);
+  CHECK(bytes(1) == 4 * n * c);  // a message has the tensor, not the copy
+  CHECK(bytes(2) == 4 * n * c);
+  CHECK(bytes(3) == 2 * n * 4 * c);
+  CHECK(bytes(6) == 4 * n * c);
 }
 
 TEST_CASE("losses of detectors move what PyTorch's kernels do, and keep what they keep") {

@@ -167,3 +167,12 @@ TEST_CASE(
   call.training = false;
   CHECK(forward_kernel(call).values == ones.values);
 }
+
+TEST_CASE("networks with layers that are not trained are refused: they have no values") {
+  const std::string text =
+      "{name: part, input: [1, 8, 8], loss: cross_entropy, layers: [{name: a, kind: "
+      "conv2d, out_channels: 4, kernel: 3, frozen: true}, {name: f, kind: flatten}, "
+      "{name: fc, kind: linear, out_features: 10}]}";
+  CHECK(refuses_numerics(read_model(parse_yaml(text, "model"))) ==
+        "layer 'a' of 'part' is frozen, and only trained layers have values");
+}

@@ -244,3 +244,18 @@ TEST_CASE("proof: of plans in parts with a mistake, at least 95 of 100 are refus
     CHECK_MESSAGE(100 * refused >= 95 * made, let_through);
   }
 }
+
+TEST_CASE("plans with layers that are not trained are proved") {
+  const std::string model =
+      "{name: part, input: [3, 8, 8], loss: cross_entropy, layers: [{name: a, kind: conv2d, out_channels: 8, "
+      "kernel: 3, padding: 1, frozen: true}, {name: r, kind: relu}, {name: b, kind: conv2d, out_channels: 8, "
+      "kernel: 3, padding: 1}, {name: flat, kind: flatten}, {name: fc, kind: linear, out_features: 10}]}";
+  for (const std::string& kind : kinds) {
+    CAPTURE(kind);
+    const lab::Experiment it =
+        lab::Experiment::with_global_batch(model, star(2, "1GB/s", "1us"), "{kind: " + kind + "}", 8);
+    const Proof proof = proof_of(it, plan_with_meaning(it));
+    CAPTURE(proof.text);
+    CHECK((proof.outcome == Proof::Outcome::proved || is_updated_early(kind, proof)));
+  }
+}

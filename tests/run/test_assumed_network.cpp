@@ -208,3 +208,23 @@ TEST_CASE("warnings: what auto leaves out among many devices, and an anchor that
     CHECK(warned(result, "training.anchor is ") == (times < 0.2 || times > 5));
   }
 }
+
+TEST_CASE("a network with layers of a kind that nobody measured has a wider interval, and says why") {
+  // The same products, of an image and of a volume of depth 1.
+  const auto run = [](const std::string& kind, const std::string& input, const std::string& device) {
+    return result_of(
+        fmt::format("{{name: n, input: {1}, layers: [{{name: a, kind: {0}, out_channels: 64, kernel: "
+                    "1}}, {{name: b, kind: {0}, out_channels: 64, kernel: 1}}]}}",
+                    kind, input),
+        Hosts{1, 1, 10, device, device == "exact" ? exact_device : ""}.over(""), "{kind: single}",
+        "{batch_per_device: 64}");
+  };
+  const auto width = [](const RunResult& result) {
+    return result.interval ? result.interval->step_time_s[1] / result.interval->step_time_s[0] : 1;
+  };
+  const RunResult image = run("conv2d", "[64, 56, 56]", "v100-sxm2-16gb");
+  const RunResult volume = run("conv3d", "[64, 1, 56, 56]", "v100-sxm2-16gb");
+  CHECK(width(image) > 1);
+  CHECK(width(volume) > 1.1 * width(image));
+  CHECK(width(run("conv3d", "[64, 1, 56, 56]", "exact")) == 1);
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "sim/prove/parts_prover.h"
+
+namespace convoy::inline prove {
+namespace parts {
+
+void PartsProver::write(Device& device, TaskId t, const OpMeaning& means, const Operation& operation,
+                        const Box& work) {
+  const std::int64_t m = means.micro_batch;
+  Value value{means.operation, work, {{means.operation, work}}, t, m};
+  value.box[Box::inputs] = all_of(1);
+  if (operation.phase == Phase::weight_gradient) {
+    device.parameter_gradients[operation.layer].push_back(std::move(value));
+  } else if (operation.phase == Phase::forward) {
+    if (work[Box::inputs] != maps_.work(operation.layer)[Box::inputs])
+      throw NotCovered(fmt::format("partial sums of {}", operation.name));
+    device.outputs[{m, operation.layer}].push_back(std::move(value));
+  } else if (operation.part == OperationPart::gradient_sum) {
+    sum(device, t, means, operation, value.box);
+  } else if (operation.part == OperationPart::loss) {
+    device.gradients[{m, operation.layer}].push_back(std::move(value));
+  } else {
+    const std::vector<LayerIndex>& inputs = graph_.model.layers[operation.layer].inputs;
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      if (inputs[k] == image_input) continue;
+      value.box = maps_.read(operation.layer, k, work);
+      const Box all = maps_.work(operation.layer), input = whole_input(operation.layer, k);
+      // What a stride skips is zero.
+      if (work[Box::rows] == all[Box::rows]) value.box[Box::rows] = input[Box::rows];
+      if (work[Box::columns] == all[Box::columns]) value.box[Box::columns] = input[Box::columns];
+      device.gradients[{m, static_cast<std::uint32_t>(inputs[k])}].push_back(value);
+    }
+  }
+}
+
+Box PartsProver::whole_input(std::uint32_t layer, std::size_t k) const {
+  const LayerIndex input = graph_.model.layers[layer].inputs[k];
+  return input == image_input ? maps_.image_tensor() : maps_.tensor(static_cast<std::size_t>(input));
+}
+
+std::optional<Terms> PartsProver::joined(const Terms& a, const Terms& b) {
+  Terms both;
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
+  if (both.size() != a.size() + b.size()) return std::nullopt;
+  return both;
+}
+
+bool PartsProver::has_all(const Value& value, std::uint32_t layer, const Box& box) const {
+  for (const Term& term : value.terms) {
+    std::vector<Box> missing{intersection(elements_of(term, layer), box)};
+    subtract(missing, value.box);
+    std::erase_if(missing, [](const Box& b) { return b.empty(); });
+    if (!missing.empty()) return false;
+  }
+  return true;
+}
+
+void PartsProver::sum(Device& device, TaskId t, const OpMeaning& means, const Operation& operation,
+                      const Box& box) {
+  std::vector<Value> there;
+  find_gradients(device, device.gradients, t, means.micro_batch, operation.layer, there);
+  std::erase_if(there, [&](const Value& value) { return !has_all(value, operation.layer, box); });
+  std::optional<Terms> best;
+  for (std::size_t i = 0; i < there.size(); ++i)
+    for (std::size_t j = i + 1; j < there.size(); ++j)
+      if (std::optional<Terms> both = joined(there[i].terms, there[j].terms))
+        if ((!best || both->size() > best->size()) &&
+            std::none_of(there.begin(), there.end(), [&](const Value& v) { return v.terms == *both; }))
+          best = std::move(both);
+  if (!best)
+    throw Refuted(fmt::format("{}: {} has nothing to add up: a part of the gradient of {} is missing",
+                              at(device, t), operation.name, of_layer(operation.layer, box)));
+  device.gradients[{means.micro_batch, operation.layer}].push_back(
+      {means.operation, box, std::move(*best), t, means.micro_batch});
+}
+
+void PartsProver::add_parts(Device& device, TaskId t, const OpMeaning& means) {
+  const Box box = in_layout(means.layout, device.endpoint, maps_.tensor(means.layer));
+  std::vector<Value> parts;
+  find_gradients(device, device.parts, t, means.micro_batch, means.layer, parts);
+  for (Value& own : best_gradients(device, t, means.micro_batch, means.layer, {box}, means.operation))
+    parts.push_back(std::move(own));
+  keep_only(means.operation, parts);
+  if (parts.empty())
+    throw Refuted(fmt::format("{}: there is nothing to add up of the gradient of {}", at(device, t),
+                              of_layer(means.layer, box)));
+  // By term: the elements that have it.
+  std::map<Term, std::vector<Box>> by_term;
+  for (const Value& part : parts)
+    for (const Term& term : part.terms) {
+      const Box has = intersection(part.box, box);
+      if (has.empty()) continue;
+      std::vector<Box>& all = by_term[term];
+      for (const Box& other : all)
+        if (overlap(other, has))
+          throw Refuted(fmt::format("{}: what {} makes for the gradient of {} is added twice", at(device, t),
+                                    graph_.operations[term.operation].name, of_layer(means.layer, has)));
+      all.push_back(has);
+    }
+  Terms terms;
+  for (const auto& [term, boxes] : by_term) {
+    std::vector<Box> missing{intersection(elements_of(term, means.layer), box)};
+    for (const Box& has : boxes) subtract(missing, has);
+    std::erase_if(missing, [](const Box& b) { return b.empty(); });
+    if (!missing.empty())
+      throw Refuted(fmt::format("{}: what {} makes for the gradient of {} has not come", at(device, t),
+                                graph_.operations[term.operation].name,
+                                of_layer(means.layer, missing.front())));
+    terms.push_back(term);
+  }
+  device.gradients[{means.micro_batch, means.layer}].push_back(
+      {means.operation, box, std::move(terms), t, means.micro_batch});
+}
+
+Box PartsProver::elements_of(const Term& term, std::uint32_t layer) const {
+  const Operation& operation = graph_.operations[term.operation];
+  Box none = maps_.tensor(layer);
+  none[Box::images] = {};
+  return elements_of(operation, term.work, layer).value_or(none);
+}
+
+std::optional<Box> PartsProver::elements_of(const Operation& operation, const Box& work,
+                                            std::uint32_t layer) const {
+  if (operation.part == OperationPart::loss && operation.layer == layer) return work;
+  for (const auto& [reader, k] : readers_[layer]) {
+    if (reader == operation.layer && operation.part == OperationPart::layer)
+      return maps_.read(reader, k, work);
+    if (data_gradient_[reader]) continue;
+    if (const std::optional<Box> through = elements_of(operation, work, reader))
+      return maps_.read(reader, k, *through);
+  }
+  return std::nullopt;
+}
+
+void PartsProver::check_gradient(const Device& device, std::uint32_t layer, TaskId t, const Box& box) const {
+  const std::optional<OpId> op = weight_gradient_[layer];
+  if (!op)
+    throw NotCovered(fmt::format("no operation of its own makes the gradient of the parameters of {}",
+                                 graph_.model.layers[layer].name));
+  const auto& all = device.parameter_gradients;
+  for (std::int64_t m = 0; m < micro_batches_; ++m) {
+    Terms terms;
+    if (const auto found = all.find(layer); found != all.end())
+      for (const Value& value : found->second)
+        if (value.micro_batch == m && is_before(device, value.task, t))
+          terms.insert(terms.end(), value.terms.begin(), value.terms.end());
+    if (const std::optional<std::string> error = cover_error(terms, *op, parameter_part(layer, box)))
+      throw Refuted(fmt::format("{}: of the gradient of {} of micro-batch {}, a part {}", at(device, t),
+                                graph_.model.layers[layer].name, m, *error));
+  }
+}
+
+void PartsProver::check_updates() const {
+  std::map<std::uint32_t, std::vector<Box>> left;
+  for (const Parameter& parameter : graph_.parameters) left[parameter.layer] = {maps_.work(parameter.layer)};
+  for (const Device& device : devices_)
+    for (const auto& [layer, update] : device.updates) {
+      const Box part = parameter_part(layer, update.second);
+      if (part.empty()) continue;
+      std::vector<Box> rest{part};
+      for (const Box& box : left[layer]) subtract(rest, box);
+      if (!rest.empty())
+        throw Refuted(fmt::format("{}: another device updates {}, too", at(device, update.first),
+                                  of_layer(layer, rest.front())));
+      subtract(left[layer], part);
+    }
+  for (const auto& [layer, boxes] : left)
+    if (!boxes.empty()) throw Refuted(fmt::format("nobody updates {}", of_layer(layer, boxes.front())));
+}
+
+}  // namespace parts
+}  // namespace convoy::prove

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/prove/layer_maps.h"
+#include "sim/prove/prove_parts.h"
+
+namespace convoy::inline prove {
+/// Of prove_parts() alone.
+namespace parts {
+
+using Act = OpMeaning::Act;
+using Kind = CommMeaning::Kind;
+
+/// A part of an operation of the graph: the terms that it adds to a sum.
+struct Term {
+  OpId operation;
+  Box work;
+  auto operator<=>(const Term&) const = default;
+};
+using Terms = std::vector<Term>;  ///< ascending, each once
+
+/// Elements of a tensor on a device. Each is the sum of those terms that make something for it.
+struct Value {
+  OpId maker;
+  Box box;
+  Terms terms;
+  TaskId task;
+  std::int64_t micro_batch = 0;
+};
+
+/// What is on a device.
+struct Device {
+  std::uint32_t role = 0;
+  EndpointId endpoint = 0;
+  using Outputs = std::map<std::pair<std::int64_t, std::uint32_t>, std::vector<Value>>;
+  Outputs outputs, gradients;  ///< by micro-batch and layer of whose output's shape they are
+  Outputs parts;               ///< of gradients that have come and are not added up
+  std::map<std::uint32_t, std::vector<Value>> parameter_gradients, parameters;  ///< by layer
+  std::vector<Value> images;
+  std::map<std::uint32_t, std::pair<TaskId, Box>> updates;  ///< by layer
+  std::set<std::uint32_t> updated;                          ///< layers, by what has been visited
+  std::set<std::pair<std::int64_t, Term>> done;
+};
+
+/// Follows every task of a plan whose devices work on parts of layers. What the graph says, and the visits, are in
+/// prove_parts.cpp; what devices read, in parts_read.cpp; what they make, in parts_made.cpp; what they send each
+/// other, in parts_sent.cpp.
+class PartsProver {
+ public:
+  PartsProver(const Plan& plan, const TrainingGraph& graph, const Machine& machine,
+              const HappensBefore& order);
+  /// @throws Refuted, NotCovered
+  void prove();
+
+ private:
+  using Slot = std::pair<std::uint32_t, std::size_t>;  ///< a layer, and which of its inputs
+
+  // What the graph says.
+
+  /// All micro-batches have equally many.
+  std::int64_t images_of_micro_batch();
+  void read_graph();
+  /// The terms that the gradient of some elements of a layer's output is the sum of.
+  void add_terms(std::uint32_t layer, const Box& elements, std::map<OpId, Box>& terms) const;
+  void add_term(OpId op, const Box& work, std::map<OpId, Box>& terms) const;
+
+  // Text.
+
+  std::string at(const Device& device, TaskId t) const;
+  std::string of_layer(std::uint32_t layer, const Box& box) const;
+
+  // Order.
+
+  bool is_before(const Device& device, TaskId made, TaskId t) const;
+
+  // What is there.
+
+  /// Takes away of `wanted` what is there and complete of a layer's output.
+  void find_output(const Device& device, TaskId t, std::int64_t micro_batch, OpId maker, std::uint32_t layer,
+                   std::vector<Box>& wanted) const;
+  /// @throws Refuted unless what `maker` makes of these elements of a tensor is there; the tensor may be a
+  /// view of it
+  /// @return whether the tensor is of `maker`
+  bool read_output(const Device& device, TaskId t, const OpMeaning& reader, OpId maker, LayerIndex tensor,
+                   std::vector<Box> wanted) const;
+  bool is_view_of(std::uint32_t layer, std::uint32_t of) const;
+  void read_images(const Device& device, TaskId t, const OpMeaning& reader, std::vector<Box> wanted) const;
+  /// Gradients of a layer's output, also those that a layer which reads it hands on.
+  void find_gradients(const Device& device, const Device::Outputs& among, TaskId t, std::int64_t micro_batch,
+                      std::uint32_t layer, std::vector<Value>& found) const;
+  static void keep_only(OpId op, std::vector<Value>& values);
+  /// Those of `wanted` of which most is added up, in parts without elements in common.
+  /// @param only of terms of this operation, if any is given
+  std::vector<Value> best_gradients(const Device& device, TaskId t, std::int64_t micro_batch,
+                                    std::uint32_t layer, std::vector<Box> wanted,
+                                    OpId only = no_meaning) const;
+  /// Whether the parts of an operation cover a part of its work, each element once. What lies outside of it
+  /// makes nothing for the elements in question.
+  static std::optional<std::string> cover_error(const Terms& terms, OpId op, const Box& wanted);
+  void read_gradient(const Device& device, TaskId t, const OpMeaning& reader, std::uint32_t layer,
+                     const Box& wanted) const;
+
+  // Visits.
+
+  Box resolved(const Region& region, Box whole) const;
+  Box in_layout(std::uint32_t layout, EndpointId e, const Box& whole) const;
+  void visit(std::uint32_t r, TaskId t);
+  void find_update(std::uint32_t r, TaskId t, const PlanOp& op);
+  void compute(Device& device, TaskId t, const PlanOp& op);
+  /// The part of the graph's operation that it says.
+  void check_work(const Device& device, TaskId t, const PlanOp& op, const Operation& operation,
+                  double share) const;
+  void read_all(const Device& device, TaskId t, const OpMeaning& means, const Operation& operation,
+                const Box& work) const;
+  bool has_images(const Device& device) const;
+  /// Images, or a view of them.
+  bool reads_images(LayerIndex input) const;
+  Box images_read(std::uint32_t layer, std::size_t k, const Box& work) const;
+  void read_parameters(const Device& device, TaskId t, const OpMeaning& means, std::uint32_t layer,
+                       const Box& work) const;
+  /// All work that has the same parameters.
+  Box parameter_part(std::uint32_t layer, const Box& box) const;
+  void write(Device& device, TaskId t, const OpMeaning& means, const Operation& operation, const Box& work);
+  Box whole_input(std::uint32_t layer, std::size_t k) const;
+  static std::optional<Terms> joined(const Terms& a, const Terms& b);
+  /// Of these elements, all for which one of its terms makes anything.
+  bool has_all(const Value& value, std::uint32_t layer, const Box& box) const;
+  /// An addition of two parts of a gradient, those that give most.
+  void sum(Device& device, TaskId t, const OpMeaning& means, const Operation& operation, const Box& box);
+  /// All parts that have come of these elements, and what is there of them, each term once.
+  void add_parts(Device& device, TaskId t, const OpMeaning& means);
+  /// Of a layer's output, those for whose gradient a term makes anything.
+  Box elements_of(const Term& term, std::uint32_t layer) const;
+  std::optional<Box> elements_of(const Operation& operation, const Box& work, std::uint32_t layer) const;
+
+  // Parameters.
+
+  void check_gradient(const Device& device, std::uint32_t layer, TaskId t, const Box& box) const;
+  /// Every parameter has one device that updates it.
+  void check_updates() const;
+
+  // Messages.
+
+  struct Carried {
+    std::map<std::pair<EndpointId, EndpointId>, std::vector<std::vector<Value>>> of;  ///< by pair, result
+  };
+  template <class Visit>
+  void for_each_pair(CommId comm, Visit visit) const;
+  Phase phase_of(const CommMeaning::Result& result) const;
+  bool of_parameters(const CommMeaning::Result& result) const;
+  Box whole(const CommMeaning::Result& result) const;
+  Box sent(const CommMeaning::Result& result, EndpointId from, EndpointId to) const;
+  double bytes_of(const CommMeaning& carries, EndpointId from, EndpointId to) const;
+  /// Every pair has its bytes, and a task at both ends.
+  void check_message(CommId comm, const CommMeaning& carries);
+  void send(const Device& device, TaskId t, CommId comm, const CommMeaning& carries);
+  std::vector<Value> taken(const Device& device, TaskId t, const CommMeaning& carries,
+                           const CommMeaning::Result& result, const Box& box) const;
+  std::vector<Value> sent_parameter_gradients(const Device& device, TaskId t,
+                                              const CommMeaning::Result& result, const Box& box,
+                                              std::int64_t m) const;
+  std::vector<Value> sent_gradients(const Device& device, TaskId t, const CommMeaning& carries,
+                                    const CommMeaning::Result& result, const Box& box) const;
+  void receive(Device& device, TaskId t, CommId comm, const CommMeaning& carries);
+  void put(Device& device, const CommMeaning& carries, const CommMeaning::Result& result, Value value);
+  const Plan& plan_;
+  const Meaning& meaning_;
+  const TrainingGraph& graph_;
+  const Machine& machine_;
+  const HappensBefore& order_;
+  std::int64_t micro_batches_ = 1;
+  LayerMaps maps_;
+  std::vector<double> made_bytes_;                                                    ///< by operation
+  std::vector<std::vector<Slot>> readers_;                                            ///< by layer
+  std::vector<std::optional<OpId>> data_gradient_, loss_gradient_, weight_gradient_;  ///< by layer
+  std::vector<Device> devices_;                                                       ///< by endpoint
+  std::vector<std::vector<std::pair<std::uint32_t, Task::Kind>>> users_;  ///< by communication: roles
+  std::vector<std::optional<Carried>> carried_;                           ///< by communication
+};
+
+}  // namespace parts
+}  // namespace convoy::prove

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/prove/parts_prover.h"
+
+namespace convoy::inline prove {
+namespace parts {
+
+bool PartsProver::is_before(const Device& device, TaskId made, TaskId t) const {
+  const std::vector<Task>& program = plan_.roles[device.role].program;
+  const RoleOrder& order = order_.of(device.role);
+  const bool computed = program[made].kind == Task::Kind::compute;
+  if (program[t].kind == Task::Kind::compute)
+    return computed ? order.begins[made] <= order.begins[t] : order.ends[made] <= order.begins[t];
+  return computed ? order.begins[made] < order.begins[t] : order.ends[made] < order.begins[t];
+}
+
+void PartsProver::find_output(const Device& device, TaskId t, std::int64_t micro_batch, OpId maker,
+                              std::uint32_t layer, std::vector<Box>& wanted) const {
+  const auto found = device.outputs.find({micro_batch, layer});
+  if (found == device.outputs.end()) return;
+  for (const Value& value : found->second)
+    if (value.maker == maker && is_before(device, value.task, t)) subtract(wanted, value.box);
+}
+
+bool PartsProver::read_output(const Device& device, TaskId t, const OpMeaning& reader, OpId maker,
+                              LayerIndex tensor, std::vector<Box> wanted) const {
+  if (tensor == image_input) return false;
+  const auto layer = static_cast<std::uint32_t>(tensor);
+  const Operation& made = graph_.operations[maker];
+  const bool is_view = made.layer != layer;
+  if (is_view && !is_view_of(layer, made.layer)) return false;
+  const std::vector<Box> all = wanted;
+  find_output(device, t, reader.micro_batch, maker, layer, wanted);
+  if (wanted.empty()) return true;
+  if (!is_view)
+    throw Refuted(fmt::format("{}: {} needs {} of {}, and it is not there", at(device, t),
+                              graph_.operations[reader.operation].name, made.name,
+                              of_layer(layer, wanted.front())));
+  const std::vector<LayerIndex>& inputs = graph_.model.layers[layer].inputs;
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    std::vector<Box> of_input;
+    for (const Box& box : wanted) of_input.push_back(maps_.read(layer, k, box));
+    read_output(device, t, reader, maker, inputs[k], std::move(of_input));
+  }
+  return true;
+}
+
+bool PartsProver::is_view_of(std::uint32_t layer, std::uint32_t of) const {
+  if (layer == of) return true;
+  for (const Operation& op : graph_.operations)
+    if (op.layer == layer && op.phase == Phase::forward && op.part == OperationPart::layer) return false;
+  return std::any_of(graph_.model.layers[layer].inputs.begin(), graph_.model.layers[layer].inputs.end(),
+                     [&](LayerIndex input) {
+                       return input != image_input && is_view_of(static_cast<std::uint32_t>(input), of);
+                     });
+}
+
+void PartsProver::read_images(const Device& device, TaskId t, const OpMeaning& reader,
+                              std::vector<Box> wanted) const {
+  if (has_images(device)) return;
+  for (const Value& value : device.images)
+    if (value.micro_batch == reader.micro_batch && is_before(device, value.task, t))
+      subtract(wanted, value.box);
+  std::erase_if(wanted, [](const Box& box) { return box.empty(); });
+  if (!wanted.empty())
+    throw Refuted(fmt::format("{}: {} needs images, and they are not there", at(device, t),
+                              graph_.operations[reader.operation].name));
+}
+
+void PartsProver::find_gradients(const Device& device, const Device::Outputs& among, TaskId t,
+                                 std::int64_t micro_batch, std::uint32_t layer,
+                                 std::vector<Value>& found) const {
+  if (const auto own = among.find({micro_batch, layer}); own != among.end())
+    for (const Value& value : own->second)
+      if (is_before(device, value.task, t)) found.push_back(value);
+  for (const auto& [reader, k] : readers_[layer]) {
+    if (data_gradient_[reader]) continue;
+    std::vector<Value> of_reader;
+    find_gradients(device, among, t, micro_batch, reader, of_reader);
+    for (Value& value : of_reader) {
+      value.box = maps_.handed_on(reader, k, value.box);
+      if (!value.box.empty()) found.push_back(std::move(value));
+    }
+  }
+}
+
+void PartsProver::keep_only(OpId op, std::vector<Value>& values) {
+  if (op == no_meaning) return;
+  std::erase_if(values, [&](const Value& value) {
+    return std::any_of(value.terms.begin(), value.terms.end(),
+                       [&](const Term& term) { return term.operation != op; });
+  });
+}
+
+std::vector<Value> PartsProver::best_gradients(const Device& device, TaskId t, std::int64_t micro_batch,
+                                               std::uint32_t layer, std::vector<Box> wanted,
+                                               OpId only) const {
+  std::vector<Value> found, best;
+  find_gradients(device, device.gradients, t, micro_batch, layer, found);
+  keep_only(only, found);
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Value& a, const Value& b) { return a.terms.size() > b.terms.size(); });
+  for (const Value& value : found) {
+    for (const Box& box : wanted)
+      if (overlap(box, value.box)) {
+        best.push_back(value);
+        best.back().box = intersection(box, value.box);
+      }
+    subtract(wanted, value.box);
+  }
+  return best;
+}
+
+std::optional<std::string> PartsProver::cover_error(const Terms& terms, OpId op, const Box& wanted) {
+  std::vector<Box> parts;
+  double volume = 0;
+  for (const Term& term : terms) {
+    if (term.operation != op || !overlap(term.work, wanted)) continue;
+    parts.push_back(intersection(term.work, wanted));
+    for (std::size_t i = 0; i + 1 < parts.size(); ++i)
+      if (overlap(parts[i], parts.back())) return "is added twice";
+    volume += parts.back().volume();
+  }
+  if (volume < wanted.volume() * (1 - 1e-12)) return "is missing";
+  return std::nullopt;
+}
+
+void PartsProver::read_gradient(const Device& device, TaskId t, const OpMeaning& reader, std::uint32_t layer,
+                                const Box& wanted) const {
+  std::map<OpId, Box> all;
+  add_terms(layer, wanted, all);
+  if (all.empty()) return;
+  const auto refuse = [&](const std::string& what) {
+    throw Refuted(fmt::format("{}: {} needs the gradient of {}: {}", at(device, t),
+                              graph_.operations[reader.operation].name, of_layer(layer, wanted), what));
+  };
+  std::vector<Box> missing{wanted};
+  for (const Value& value : best_gradients(device, t, reader.micro_batch, layer, {wanted})) {
+    subtract(missing, value.box);
+    std::map<OpId, Box> terms;
+    add_terms(layer, value.box, terms);
+    for (const auto& [op, work] : terms)
+      if (const std::optional<std::string> error = cover_error(value.terms, op, work))
+        refuse(fmt::format("of its sum, what {} makes {}", graph_.operations[op].name, *error));
+    for (const Term& term : value.terms)
+      if (!all.contains(term.operation))
+        refuse(fmt::format("{} is no part of it", graph_.operations[term.operation].name));
+  }
+  for (const Box& box : missing) {  // what nothing reads has no gradient
+    std::map<OpId, Box> terms;
+    add_terms(layer, box, terms);
+    if (!terms.empty()) refuse(fmt::format("nothing there makes that of {}", of_layer(layer, box)));
+  }
+}
+
+void PartsProver::read_all(const Device& device, TaskId t, const OpMeaning& means, const Operation& operation,
+                           const Box& work) const {
+  const std::vector<LayerIndex>& inputs = graph_.model.layers[operation.layer].inputs;
+  if (operation.part == OperationPart::gradient_sum) return;  // write
+  Box own = work;
+  own[Box::inputs] = all_of(1);
+  for (const OpId input : operation.inputs) {
+    const Operation& read = graph_.operations[input];
+    if (read.phase != Phase::forward) continue;
+    bool found = false;
+    if (read.layer == operation.layer || operation.part == OperationPart::loss)
+      found = read_output(device, t, means, input, static_cast<LayerIndex>(operation.layer), {own});
+    for (std::size_t k = 0; k < inputs.size() && operation.part == OperationPart::layer; ++k)
+      if (inputs[k] != image_input)
+        found =
+            read_output(device, t, means, input, inputs[k], {maps_.read(operation.layer, k, work)}) || found;
+    if (!found) throw NotCovered(fmt::format("what {} reads of {}", operation.name, read.name));
+  }
+  if (operation.part != OperationPart::layer) return;
+  if (operation.phase != Phase::data_gradient)
+    for (std::size_t k = 0; k < inputs.size(); ++k)
+      if (reads_images(inputs[k])) read_images(device, t, means, {images_read(operation.layer, k, work)});
+  if (operation.phase != Phase::forward) read_gradient(device, t, means, operation.layer, own);
+  if (operation.phase != Phase::weight_gradient) read_parameters(device, t, means, operation.layer, work);
+}
+
+bool PartsProver::has_images(const Device& device) const {
+  return device.endpoint < meaning_.has_images.size() && meaning_.has_images[device.endpoint];
+}
+
+bool PartsProver::reads_images(LayerIndex input) const {
+  if (input == image_input) return true;
+  const auto layer = static_cast<std::uint32_t>(input);
+  const auto is_forward = [&](const Operation& op) {
+    return op.layer == layer && op.phase == Phase::forward && op.part == OperationPart::layer;
+  };
+  return std::none_of(graph_.operations.begin(), graph_.operations.end(), is_forward) &&
+         reads_images(graph_.model.layers[layer].inputs.front());
+}
+
+Box PartsProver::images_read(std::uint32_t layer, std::size_t k, const Box& work) const {
+  const Box read = maps_.read(layer, k, work);
+  const LayerIndex input = graph_.model.layers[layer].inputs[k];
+  return input == image_input ? read : images_read(static_cast<std::uint32_t>(input), 0, read);
+}
+
+void PartsProver::read_parameters(const Device& device, TaskId t, const OpMeaning& means, std::uint32_t layer,
+                                  const Box& work) const {
+  if (!graph_.model.layers[layer].trains()) return;
+  const RoleOrder& order = order_.of(device.role);
+  std::vector<Box> wanted{work};
+  if (const auto own = device.updates.find(layer); own != device.updates.end()) {
+    const auto& [update, box] = own->second;
+    subtract(wanted, parameter_part(layer, box));
+    const bool computes = plan_.roles[device.role].program[t].kind == Task::Kind::compute;
+    if (computes ? device.updated.contains(layer) : order.begins[t] > order.begins[update])
+      throw Refuted(fmt::format("{}: {} comes after the update of {}, of whose old version it is",
+                                at(device, t), graph_.operations[means.operation].name,
+                                graph_.model.layers[layer].name));
+  }
+  if (const auto come = device.parameters.find(layer); come != device.parameters.end())
+    for (const Value& value : come->second)
+      if (value.micro_batch == means.micro_batch && is_before(device, value.task, t))
+        subtract(wanted, parameter_part(layer, value.box));
+  if (!wanted.empty())
+    throw Refuted(fmt::format("{}: {} needs parameters of {}, and they are not there", at(device, t),
+                              graph_.operations[means.operation].name, of_layer(layer, wanted.front())));
+}
+
+Box PartsProver::parameter_part(std::uint32_t layer, const Box& box) const {
+  Box part = maps_.work(layer);
+  part[Box::channels] = box[Box::channels], part[Box::inputs] = box[Box::inputs];
+  return part;
+}
+
+}  // namespace parts
+}  // namespace convoy::prove
