@@ -142,7 +142,11 @@ class Slicer {
     if (!work_.meaning) return meaning;
     std::uint32_t made = layers_[j].model_layer;  // of a view: what it is a view of
     const auto forward_of = [&](std::uint32_t layer) { return layers_[layer].forward; };
-    while (!forward_of(made)) made = static_cast<std::uint32_t>(graph_.model.layers[made].inputs.front());
+    while (!forward_of(made)) {
+      const LayerIndex of = graph_.model.layers[made].inputs.front();
+      if (of == image_input) return meaning;
+      made = static_cast<std::uint32_t>(of);
+    }
     OpId operation = *forward_of(made);
     if (!forward) operation = gradient_made_for(j);
     meaning.kind = forward ? CommMeaning::Kind::results : CommMeaning::Kind::parts;
