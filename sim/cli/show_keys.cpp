@@ -11,6 +11,7 @@
 #include "models/model_keys.h"
 #include "sim/base/key_kinds.h"
 #include "sim/base/names.h"
+#include "sim/collectives/schedule.h"
 #include "sim/costs/input_pipeline.h"
 #include "sim/planning/plan_spec.h"
 #include "sim/results/json_writer.h"
@@ -30,6 +31,8 @@ const std::vector<KeySection>& key_sections() {
         experiment_keys(), training_keys(),     input_keys(),   variability_keys(), numerics_keys(),
         model_keys(),      layer_keys(),        cluster_keys(), server_keys(),      device_keys(),
         fabric_keys(),     interconnect_keys(), job_keys(),     study_keys(),       operation_network_keys()};
+    table.push_back(
+        {"schedule", "a file of `algorithm: {file}`: an all-reduce as rounds", SumSchedule::key_texts()});
     for (KeySection& section : plan_keys()) table.push_back(std::move(section));
     table.push_back(goal_keys());
     return table;

@@ -91,10 +91,8 @@ const Keys<RoundDraft>& round_keys() {
 
 Key<ScheduleDraft> rounds_key(std::string name, std::string meaning, YamlNode ScheduleDraft::*field) {
   return node_key<ScheduleDraft>(
-             std::move(name),
-             forms::list(forms::parts("{repeat, send}"), "a list of mappings {repeat, send}"),
-             std::move(meaning), field)
-      .with_parts(texts_of(round_keys()));
+      std::move(name), forms::list(forms::parts("{repeat, send}"), "a list of mappings {repeat, send}"),
+      std::move(meaning), field);
 }
 
 const Keys<ScheduleDraft>& schedule_keys() {
@@ -113,9 +111,12 @@ const Keys<ScheduleDraft>& schedule_keys() {
           .required(),
       node_key<D>("scratch", number_form(), "slots beside the chunks, which begin empty; 0 unless given",
                   &D::scratch),
-      rounds_key("rounds", "all of an all-reduce, in order; or its two halves:", &D::rounds),
-      rounds_key("reduce_scatter", "after which each rank has its share of the sums", &D::reduce_scatter),
-      rounds_key("all_gather", "after which each rank has all sums", &D::all_gather)};
+      rounds_key("rounds", "the whole all-reduce, in order", &D::rounds).with_parts(texts_of(round_keys())),
+      rounds_key(
+          "reduce_scatter",
+          "in place of rounds, with all_gather: rounds after which each rank has its share of the sums",
+          &D::reduce_scatter),
+      rounds_key("all_gather", "rounds after which each rank has all sums", &D::all_gather)};
   return keys;
 }
 

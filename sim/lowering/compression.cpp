@@ -139,6 +139,11 @@ double Compressor::sent_element_bytes() const {
   return element_bytes_;
 }
 
+double Compressor::kept_share() const {
+  if (compression_.kind == Compression::Kind::top_k) return compression_.ratio;
+  return compression_.kind == Compression::Kind::quantised ? 0 : 1;
+}
+
 double Compressor::buffer_bytes(double bytes) const {
   return sent_bytes(bytes) * (is_gathered(compression_) ? senders_ : 1);
 }

@@ -65,8 +65,8 @@ class Compressor {
   double sent_bytes(double bytes) const;
   /// Of a gradient as it is sent; 0: only some are.
   double sent_element_bytes() const;
-  /// Of a message's gradients, how many are sent, rounded up.
-  double kept_share() const { return compression_.kind == Compression::Kind::top_k ? compression_.ratio : 1; }
+  /// Of a message's gradients, how many are sent, rounded up (BucketMeaning::kept_share).
+  double kept_share() const;
 
   /// Bytes of a message's residual, throughout the step.
   double residual_bytes(double bytes) const;

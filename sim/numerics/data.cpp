@@ -32,7 +32,12 @@ void read_cifar_files(YamlMap& map, DataSpec& spec) {
   const YamlNode& list = map.node("train_files");
   if (list.kind != YamlNode::Kind::sequence || list.items.empty())
     map.fail("train_files", "expected a list of files such as [data_batch_1.bin]");
-  for (const YamlNode& item : list.items) spec.train_files.push_back(beside(item.pos, item.scalar));
+  for (const YamlNode& item : list.items) {
+    if (item.kind != YamlNode::Kind::scalar || item.scalar.empty())
+      throw InputError(item.pos, fmt::format("{}: expected the name of a file, found {}",
+                                             map.path_of("train_files"), describe(item)));
+    spec.train_files.push_back(beside(item.pos, item.scalar));
+  }
 }
 
 /// Class prototypes, smooth patterns of a few waves, with noise added: harder the more noise there is.

@@ -6,7 +6,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
-#include <optional>
+#include <stdexcept>
 
 #include "sim/numerics/service_twin.h"
 #include "sim/numerics/twin.h"
@@ -75,17 +75,20 @@ std::vector<LearntPoint> learn_one_by_one(const NumericsSpec& spec, const Lesson
       if (is_measured(spec, step))
         points.push_back(measured(lesson, twin.classroom(), step, event.time_s, twin.take_loss()));
     }
-    if (step == spec.steps) break;
+    if (step == spec.steps) return points;
   }
-  return points;
+  throw std::logic_error(fmt::format("the workers' steps that were replayed end after step {}", step));
 }
 
 }  // namespace
 
 std::string refuses_plan(const Plan& plan, const TrainingGraph& graph) {
   if (!plan.meaning) return "the strategy does not say yet what its tasks compute";
-  if (!plan.meaning->layouts.empty())
+  if (!plan.meaning->positions.empty())
     return "several devices work on the same images between them, which is not followed yet";
+  for (const BucketMeaning& bucket : plan.meaning->buckets)
+    if (bucket.element_bytes == 0 && bucket.kept_share == 0)
+      return "compression: quantised rounds gradients to a few bits, which is not followed yet";
   if (plan.endless()) return "steps of a pipeline that is never flushed overlap, which is not followed yet";
   if (!is_whole_number(plan.images)) return "the global batch is no whole number of images";
   for (const Role& role : plan.roles)

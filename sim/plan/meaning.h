@@ -74,7 +74,8 @@ struct BucketMeaning {
   /// too, 3 the parameters, too.
   int zero = 0;
   double element_bytes = 0;  ///< as sent; 0: it is not said (the largest gradients alone)
-  double kept_share = 1;     ///< of its gradients, how many are sent: the rest stays for the next step
+  /// Of its gradients, how many are sent: the rest stays for the next step. 0: all, in a few bits each.
+  double kept_share = 1;
 };
 
 struct CommMeaning {

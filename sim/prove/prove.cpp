@@ -62,12 +62,15 @@ std::string allowed_by(const Plan& plan, const StrategyReport& report, const Tra
     add(fmt::format("batch normalization over {} image{} at a time", images, images == 1 ? "" : "s"));
   const auto sent_as = [&](auto is) {
     return std::any_of(plan.meaning->buckets.begin(), plan.meaning->buckets.end(),
-                       [&](const BucketMeaning& bucket) { return is(bucket.element_bytes); });
+                       [&](const BucketMeaning& bucket) { return is(bucket); });
   };
   const double whole = element_bytes(graph.options.precision);
-  if (sent_as([](double bytes) { return bytes == 0; }))
+  if (sent_as([](const BucketMeaning& of) { return of.element_bytes == 0 && of.kept_share > 0; }))
     add("all but the largest gradients kept for later steps");
-  if (sent_as([&](double bytes) { return bytes > 0 && bytes < whole; })) add("gradients rounded on the way");
+  if (sent_as([&](const BucketMeaning& of) {
+        return of.element_bytes == 0 ? of.kept_share == 0 : of.element_bytes < whole;
+      }))
+    add("gradients rounded on the way");
   return text;
 }
 

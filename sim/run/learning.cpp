@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "sim/numerics/kernels.h"
 #include "sim/numerics/learn.h"
 
@@ -20,8 +22,14 @@ void check_numerics(const NumericsSpec& spec, const PreparedRun& run) {
 std::vector<LearningPoint> learning_of(const NumericsSpec& spec, const PreparedRun& run) {
   const LearningData data = load_data(spec.data, run.graph->model.input, classes_of(*run.graph), spec.seed);
   std::vector<LearningPoint> points;
-  for (const LearntPoint& point : learn(spec, data, run.plan, *run.graph, run.machine, run.cost))
+  for (const LearntPoint& point : learn(spec, data, run.plan, *run.graph, run.machine, run.cost)) {
+    if (!std::isfinite(point.loss))
+      throw InputError(spec.pos,
+                       fmt::format("numerics: after {} steps the loss is no finite number any more; "
+                                   "take a smaller learning_rate",
+                                   point.step));
     points.push_back({point.step, point.time_s, point.loss, point.accuracy});
+  }
   return points;
 }
 

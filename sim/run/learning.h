@@ -13,7 +13,7 @@ namespace convoy::inline runs {
 void check_numerics(const NumericsSpec& spec, const PreparedRun& run);
 
 /// Trains the network of a run that was prepared with `numerics:`. @pre check_numerics
-/// @throws InputError: the data
+/// @throws InputError: the data, or the loss grows beyond all bounds
 std::vector<LearningPoint> learning_of(const NumericsSpec& spec, const PreparedRun& run);
 
 }  // namespace convoy::runs

@@ -48,7 +48,7 @@ class Slicer {
     local_.assign(layers_.size(), std::vector<char>(count, 0));
     for (std::uint32_t i = 0; i < layers_.size(); ++i) measure(i);
     find_messages();
-    if (meaning && !is_read_twice()) begin_meaning();
+    if (meaning && !is_read_twice() && !has_view_of_image()) begin_meaning();
   }
 
   PlacedWork build() {
@@ -71,7 +71,7 @@ class Slicer {
   std::uint32_t part_of_block(const NodeBlock& block) const { return parts_[block.vertex]; }
 
   // Meaning. Which part adds up the gradients that several layers in it make of others' nodes, the steps do
-  // not say.
+  // not say, nor what of the image the nodes of a view of it are.
 
   bool is_read_twice() const {
     std::vector<int> readers(layers_.size(), 0);
@@ -79,6 +79,11 @@ class Slicer {
       for (const NodeLayer::Input& input : node.inputs)
         if (++readers[input.layer] > 1) return true;
     return false;
+  }
+
+  bool has_view_of_image() const {
+    return std::any_of(layers_.begin(), layers_.end(),
+                       [](const NodeLayer& node) { return node.reads_image && !node.forward; });
   }
 
   void begin_meaning() {

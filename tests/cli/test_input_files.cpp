@@ -53,6 +53,15 @@ std::string platform(const std::string& bandwidth) {
          bandwidth + "\" lat=\"50us\"/></platform>\n";
 }
 
+/// All send to the first rank, which sends back what it has summed, in messages of 1/chunks each.
+std::string schedule(int chunks) {
+  const std::string chunk = std::to_string(chunks);
+  return "schedule: star\nchunks: " + chunk + "\nrounds:\n  - repeat: " + chunk +
+         "\n    send: {for: {r: $(ranks - 1)}, from: $(r + 1), to: 0, chunk: $step, op: reduce}\n  - "
+         "repeat: " +
+         chunk + "\n    send: {for: {r: $(ranks - 1)}, from: 0, to: $(r + 1), chunk: $step, op: copy}\n";
+}
+
 std::vector<Reference> references() {
   const std::string fabric = "fabric: {kind: switch, bandwidth: 10Gbps, latency: 25us}";
   const std::string training = "optimizer: sgd}";
@@ -65,7 +74,10 @@ std::vector<Reference> references() {
       {"profile with its device", training, "optimizer: sgd, profile: {file: NAME, device: ideal}}",
        times("1"), times("900")},
       {"SimGrid platform", fabric, "fabric: {kind: simgrid, file: NAME}", platform("1GBps"),
-       platform("1MBps")}};
+       platform("1MBps")},
+      {"schedule of an all-reduce", "algorithm: ring", "algorithm: {file: NAME}", schedule(1), schedule(8)},
+      {"schedule among others", "algorithm: ring", "algorithm: {auto: [{file: NAME}]}", schedule(1),
+       schedule(8)}};
 }
 
 std::string with_name(std::string text, const std::string& name) {

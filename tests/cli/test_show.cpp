@@ -357,3 +357,26 @@ TEST_CASE("show models: a file beside the user") {
   CHECK(model["parameters"] == 192 * 10 + 10);
   CHECK(model["forward_macs"] == 1920);
 }
+
+TEST_CASE("show algorithms: each in a line, its messages as a schedule that is read again, and wrong names") {
+  const Workplace place;
+  CHECK(place.convoy({"show", "algorithms"}).out.find("tree                all-reduce; as a schedule: ") !=
+        std::string::npos);
+  for (const std::string name : {"ring", "tree", "halving_doubling", "hierarchical"}) {
+    CAPTURE(name);
+    const Finished listed =
+        place.convoy({"show", "algorithms", name, "--ranks", "4", "--ranks-per-host", "2"});
+    REQUIRE_MESSAGE(listed.exit_code == 0, listed.err);
+    place.file("listed.yaml", listed.out);
+    CHECK(place.convoy({"show", "algorithms", "listed.yaml", "--ranks", "4"}).out == listed.out);
+  }
+  const Finished fewer = place.convoy({"show", "algorithms", "listed.yaml", "--ranks", "3"});
+  CHECK(fewer.exit_code == 2);
+  CHECK(fewer.err.find("listed.yaml needs at least 4 devices, found 3") != std::string::npos);
+  const Finished wrong = place.convoy({"show", "algorithms", "rng"});
+  CHECK(wrong.exit_code == 2);
+  CHECK(wrong.err.find("unknown algorithm 'rng' (did you mean 'ring'?)") != std::string::npos);
+  const Finished keys = place.convoy({"show", "keys", "schedule"});
+  CHECK(keys.exit_code == 0);
+  CHECK(keys.out.find("rounds[].send.chunk") != std::string::npos);
+}

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "sim/base/input_error.h"
+#include "sim/base/key_parts.h"
 #include "sim/numerics/batches.h"
 #include "sim/numerics/data.h"
 
@@ -105,6 +106,13 @@ TEST_CASE("numerics: CIFAR-10 files are read, and what is wrong with them is tol
   CHECK(data.train.labels == std::vector<std::int32_t>{3, 3});
   CHECK(data.train.values[0] < data.train.values[1024]);
   CHECK(data.train.values[1024] == doctest::Approx(0).epsilon(1e-6));
+  const auto train_files = [](const std::string& list) {
+    DataSpec read;
+    const YamlNode node = parse_yaml("{kind: cifar, held_out_file: b, train_files: " + list + "}", "d.yaml");
+    read_part(data_keys(), YamlMap(node, "data"), read);
+  };
+  CHECK_THROWS_WITH_AS(train_files("[{a: b}]"),
+                       doctest::Contains("data.train_files: expected the name of a file, found"), InputError);
   spec.held_out_file = file_with("cut", row.substr(1));
   CHECK(error_of(spec, {3, 32, 32}).find("a multiple of 3073") != std::string::npos);
 }

@@ -35,6 +35,33 @@ TEST_CASE("check --prove: 0 and a line where a plan is proved, 2 where the rules
   CHECK(largest.out.find("(allowed: all but the largest gradients kept for later steps)") !=
         std::string::npos);
 
+  const Finished codes =
+      proved(place, "{kind: data_parallel, sync: all_reduce, compression: {kind: quantised, bits: 4}}");
+  CHECK_MESSAGE(codes.exit_code == 0, codes.err);
+  CHECK_MESSAGE(codes.out.find("(allowed: gradients rounded on the way)") != std::string::npos, codes.out);
+
+  place.file("star.yaml",
+             "schedule: star\nchunks: 1\nrounds:\n"
+             "  - send: {for: {r: $(ranks - 1)}, from: $(r + 1), to: 0, chunk: 0, op: reduce}\n"
+             "  - send: {for: {r: $(ranks - 1)}, from: 0, to: $(r + 1), chunk: 0, op: copy}\n");
+  const Finished schedule =
+      proved(place, "{kind: data_parallel, sync: all_reduce, algorithm: {file: star.yaml}}");
+  CHECK_MESSAGE(schedule.exit_code == 0, schedule.err);
+  CHECK_MESSAGE(begins(schedule.out, "proved: "), schedule.out);
+
+  place.file("everyone.yaml",
+             "schedule: everyone to everyone\nchunks: 1\nscratch: $ranks\nrounds:\n"
+             "  - send: {for: {r: $ranks, d: $(ranks - 1)}, from: $r, to: $((r + d + 1) % ranks), chunk: 0, "
+             "into: $(1 + r), op: copy}\n"
+             "  - repeat: $(ranks - 1)\n"
+             "    send: {for: {r: $ranks}, from: $r, to: $r, chunk: $(1 + (r + step + 1) % ranks), into: 0, "
+             "op: reduce}\n");
+  const Finished everyone =
+      proved(place, "{kind: data_parallel, sync: all_reduce, algorithm: {file: everyone.yaml}}");
+  CHECK(everyone.exit_code == 2);
+  CHECK_MESSAGE(everyone.out.find("sends 12 times its bytes, and 6 are enough") != std::string::npos,
+                everyone.out);
+
   const Finished servers = proved(place, "{kind: data_parallel, sync: parameter_server, servers: 1}");
   CHECK(servers.exit_code == 2);
   CHECK(servers.out == "not proved: what parameter servers add up and update is not followed\n");

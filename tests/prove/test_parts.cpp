@@ -195,6 +195,21 @@ TEST_CASE("proof: random networks in parts: operation by operation, by filters, 
     }
 }
 
+TEST_CASE("proof: a network whose first layer is a view of the image, in parts") {
+  for (const std::string& kind : kinds) {
+    CAPTURE(kind);
+    const lab::Experiment it(
+        "{name: net, input: [1, 8, 8], layers: [{name: flat, kind: flatten}, {name: a, kind: linear, "
+        "out_features: 16}, {name: b, kind: relu}, {name: c, kind: linear, out_features: 10}]}",
+        star(4, "1GB/s", "1us"), "{kind: " + kind + "}", 8);
+    const Proof proof = proof_of(it, plan_with_meaning(it));
+    // What of the image the nodes of the view are, a hypergraph's plan does not say.
+    CHECK_MESSAGE(
+        proof.outcome == (kind == "hypergraph" ? Proof::Outcome::not_covered : Proof::Outcome::proved),
+        proof.text);
+  }
+}
+
 TEST_CASE("proof: networks with ways side by side, in parts") {
   for (const std::string model : {"resnet18", "shufflenet_v2_x1_0", "mobilenet_v2"})
     for (const std::string kind : {"pardnn", "filter_parallel"}) {

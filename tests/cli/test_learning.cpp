@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace {
+
+/// The example of docs/numerics.md with fewer steps and one strategy.
+Finished learnt(const Workplace& place, const std::string& strategy, std::vector<std::string> more = {}) {
+  std::vector<std::string> command{"run",
+                                   std::string(CONVOY_SOURCE) + "/configs/examples/numerics.yaml",
+                                   "--json",
+                                   "--set",
+                                   "sweep={}",
+                                   "--set",
+                                   "numerics.steps=6",
+                                   "--set",
+                                   "strategy=" + strategy};
+  command.insert(command.end(), more.begin(), more.end());
+  return place.convoy(command);
+}
+
+}  // namespace
+
+TEST_CASE("numerics: schedules and tables of the same sums learn the same, at their own pace") {
+  const Workplace place;
+  const auto points = [&](const std::string& algorithm) {
+    const Finished run = learnt(place, "{kind: data_parallel, sync: all_reduce, algorithm: " + algorithm + "}");
+    CAPTURE(run.err);
+    REQUIRE(run.exit_code == 0);
+    return nlohmann::json::parse(run.out)["runs"][0]["learning"];
+  };
+  const nlohmann::json ring = points("ring"),
+                       tree = points("{file: " + std::string(CONVOY_SOURCE) + "/configs/collectives/tree.yaml}");
+  REQUIRE(ring.size() == 6);
+  REQUIRE(tree.size() == 6);
+  for (std::size_t i = 0; i < ring.size(); ++i) {
+    CHECK(tree[i]["loss"] == ring[i]["loss"]);
+    CHECK(tree[i]["accuracy"] == ring[i]["accuracy"]);
+    CHECK(tree[i]["time_s"].get<double>() > ring[i]["time_s"].get<double>());
+  }
+}
+
+TEST_CASE("numerics: what is not followed is refused in one line, and so is a loss without bounds") {
+  const Workplace place;
+  const auto refuses = [](const Finished& run, const std::string& what) {
+    CHECK_MESSAGE(run.exit_code == 2, run.err);
+    CHECK_MESSAGE(run.err.find(": numerics: ") != std::string::npos, run.err);
+    CHECK_MESSAGE(run.err.find(what) != std::string::npos, run.err);
+    CHECK(run.out.empty());
+  };
+  for (const std::string kind : {"pardnn", "filter_parallel", "hypergraph"})
+    refuses(learnt(place, "{kind: " + kind + "}"), "not followed yet");
+  refuses(
+      learnt(place, "{kind: data_parallel, sync: all_reduce, compression: {kind: quantised, bits: 1}}"),
+      "compression: quantised");
+  refuses(learnt(place, "{kind: auto}"), "kind: auto");
+  refuses(learnt(place, "{kind: single}", {"--set", "numerics.learning_rate=1000"}), "no finite number");
+}
