@@ -15,6 +15,7 @@
 #include "sim/cli/command_line.h"
 #include "sim/cli/completion.h"
 #include "sim/cli/tell.h"
+#include "sim/run/out_of_resources.h"
 #include "sim/run/output_folder.h"
 
 namespace convoy::inline cli {
@@ -90,6 +91,9 @@ Exit convoy_main(int argc, char** argv) {
   } catch (const OutputError& error) {
     complain(fmt::format("convoy: {}", error.what()));
     return Exit::bad_input;
+  } catch (const OutOfResources& error) {
+    complain(fmt::format("convoy: {}", error.what()));
+    return Exit::out_of_resources;
   } catch (const std::bad_alloc&) {
     complain("convoy: out of memory");
     return Exit::out_of_resources;

@@ -2,11 +2,14 @@
 #include "sim/studies/diagnose.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "sim/base/input_error.h"
@@ -26,18 +29,56 @@ struct TracedKernel {
   std::vector<Work> works;
   double measured_s = 0;  ///< a step
   double predicted_s = 0;
+  std::vector<std::string> products;  ///< of a matmul: the plan's operations that it is
 };
 
-bool is_of(const Work& work, double images, const TracedKernel& kernel, const Work& traced) {
+bool equal_but_for_rounding(double a, double b) {
   constexpr double rounding = 1e-6;
-  if (work.phase != traced.phase || work.kind != traced.kind) return false;
-  if (work.phase == Phase::update) return true;  // of all parameters together
-  return images == kernel.images &&
-         std::abs(work.flops_per_image - traced.flops_per_image) <= rounding * traced.flops_per_image;
+  return std::abs(a - b) <= rounding * std::abs(b);
 }
 
-/// The kernel of the trace that an operation of the plan is: of those with its FLOPs that with the nearest
-/// bytes; nullptr: none.
+/// FLOPs alone do not tell convolutions apart: 64>256 1x1 has those, and the bytes, of 256>64 1x1. Strides of a
+/// trace may be guessed, and are not compared.
+bool same_convolution(const Work& a, const Work& b) {
+  const auto geometry = [](const Work& work) {
+    return std::tuple(work.in_channels, work.out_channels, work.kernel_h, work.kernel_w, work.groups,
+                      work.out_h, work.out_w);
+  };
+  return geometry(a) == geometry(b);
+}
+
+/// A trace has products of matrices, [rows, inner] by [inner, columns], and does not say of which pass they
+/// are: a layer in > out of n rows is n, in, out; its data gradient n, out, in; and its weight gradient out, n,
+/// in, or the transpose of that.
+bool same_product(const Work& layer, double images, const TracedKernel& kernel, const Work& traced) {
+  const auto in = static_cast<double>(layer.in_channels), out = static_cast<double>(layer.out_channels);
+  const double rows = images * static_cast<double>(std::max<std::int64_t>(1, layer.out_h));
+  const std::array product{kernel.images, static_cast<double>(traced.in_channels),
+                           static_cast<double>(traced.out_channels)};
+  if (layer.phase == Phase::forward) return product == std::array{rows, in, out};
+  if (layer.phase == Phase::data_gradient) return product == std::array{rows, out, in};
+  return product == std::array{out, rows, in} || product == std::array{in, rows, out};
+}
+
+bool is_of(const Work& work, double images, const TracedKernel& kernel, const Work& traced) {
+  if (work.kind != traced.kind) return false;
+  if (work.kind == KernelKind::matmul)
+    return same_product(work, images, kernel, traced) &&
+           equal_but_for_rounding(work.flops_per_image * images, traced.flops_per_image * kernel.images);
+  if (work.phase != traced.phase) return false;
+  if (work.phase == Phase::update) return true;  // of all parameters together
+  if (images != kernel.images) return false;
+  // A trace does not tell how far windows overlap, on which the FLOPs of pooling depend.
+  if (work.kind == KernelKind::pooling)
+    return equal_but_for_rounding(work.bytes_per_image, traced.bytes_per_image);
+  if (!equal_but_for_rounding(work.flops_per_image, traced.flops_per_image)) return false;
+  const bool convolves =
+      work.kind == KernelKind::convolution || work.kind == KernelKind::depthwise_convolution;
+  return !convolves || same_convolution(work, traced);
+}
+
+/// The kernel of the trace that an operation of the plan is: of several that with the nearest bytes; nullptr:
+/// none.
 TracedKernel* kernel_of(const Work& work, double images, std::vector<TracedKernel>& kernels) {
   TracedKernel* nearest = nullptr;
   double least = 0;
@@ -49,6 +90,15 @@ TracedKernel* kernel_of(const Work& work, double images, std::vector<TracedKerne
       nearest = &kernel, least = away;
     }
   return nearest;
+}
+
+/// Names a product by the layers, and their passes, that it is of.
+void name_product(TracedKernel& kernel, const Work& work) {
+  const std::string product =
+      fmt::format("{}>{}, {}", work.in_channels, work.out_channels, to_string(work.phase));
+  if (std::find(kernel.products.begin(), kernel.products.end(), product) != kernel.products.end()) return;
+  kernel.products.push_back(product);
+  kernel.name = fmt::format("{} {}", kernel.kind, fmt::join(kernel.products, " and "));
 }
 
 std::vector<TracedKernel> kernels_of(const KinetoTrace& trace) {
@@ -74,8 +124,10 @@ void add_predicted(const PreparedRun& run, std::vector<TracedKernel>& kernels) {
       if (task.kind != Task::Kind::compute) continue;
       const std::vector<double> times_s = operation_times_s(role, task, run.machine, run.cost, 0);
       for (std::size_t i = 0; i < task.ops.size(); ++i)
-        if (TracedKernel* kernel = kernel_of(task.ops[i].work, task.ops[i].images, kernels))
+        if (TracedKernel* kernel = kernel_of(task.ops[i].work, task.ops[i].images, kernels)) {
           kernel->predicted_s += times_s[i];
+          if (task.ops[i].work.kind == KernelKind::matmul) name_product(*kernel, task.ops[i].work);
+        }
     }
   }
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/run/out_of_resources.h"
 #include "sim/run/workers.h"
 #include "sim/studies/regions/border.h"
 #include "sim/studies/regions/write_study.h"
@@ -207,6 +208,8 @@ TEST_CASE("study: what is wrong is said with its place") {
         std::string::npos);
   CHECK(with("range: [1Gbps, 100Gbps]", "range: [9Gbps, 1Gbps]").find("has to be more than its first") !=
         std::string::npos);
+  CHECK(with("range: [1Gbps, 100Gbps]", "values: [1Gbps, 2Gbps, 1Gbps]") ==
+        "study.yaml:19:67: study.inputs.rate.values: 1Gbps stands twice");
   CHECK(with("because: a test}", "becuse: a test}").find("did you mean 'because'") != std::string::npos);
   CHECK(with(", because: a test}", "}").find("because") != std::string::npos);
   CHECK(with("sets: cluster.fabric", "sets: clutser.fabric").find("did you mean 'cluster'") !=
@@ -232,6 +235,30 @@ TEST_CASE("study: what is wrong is said with its place") {
             study_replaced(exact_ring, "study:\n", "sweep: {training.batch_per_device: [1, 2]}\nstudy:\n"))
             .find("has no sweep") != std::string::npos);
   CHECK(study_error(exact_ring + "  grid: 400\n").find("at most 100000 are tried") != std::string::npos);
+}
+
+TEST_CASE("study: a point for which this machine lacks memory is an error, and no point that is impossible") {
+  const Experiment experiment = Experiment::parse(
+      study_replaced(exact_ring,
+                     "parameters: {sets: model.layers.0.parameters, range: "
+                     "[1000000, 100000000], because: a test}",
+                     "nodes: {sets: cluster.nodes.0.count, values: [2, 20000], because: a test}") +
+          "  points: 16\n  refine: 0\n",
+      "study.yaml", {});
+  Store store;
+  StudyOptions options = options_with(1);
+  options.sweep.point_memory_bytes = 1e6;
+  std::string told;
+  try {
+    run_study(experiment, read_study(experiment), store, options);
+  } catch (const OutOfResources& error) {
+    told = error.what();
+  }
+  CAPTURE(told);
+  CHECK(told.starts_with("point "));
+  CHECK(told.find("of memory; with fewer --jobs each may take more") != std::string::npos);
+  const StudyResult study = run_study(experiment, read_study(experiment), store, options_with(1));
+  CHECK(study.impossible.empty());  // nor does the store keep it as one
 }
 
 TEST_CASE("study: inputs of other variants have no part in a claim, however a small sample may look") {

@@ -9,6 +9,7 @@
 
 #include "models/expression.h"
 #include "sim/base/names.h"
+#include "sim/run/out_of_resources.h"
 #include "sim/studies/claims/claim.h"
 #include "sim/studies/claims/configs.h"
 #include "sim/studies/claims/kernel_records.h"
@@ -106,9 +107,11 @@ bool StudyRuns::simulate_new(const std::vector<Experiment::Coordinates>& points)
   for (std::size_t i = 0; i < ids.size(); ++i)
     records_[text_of_coordinates(points[point_index(ids[i])])].record = std::move(records[i]);
   for (const FailedPoint& failed : results.failed) {
-    if (failed.kind == "crash")
-      throw std::runtime_error(
-          fmt::format("{}: {}", point_text(point_index(failed.id), failed.point), failed.reason));
+    const std::string told =
+        fmt::format("{}: {}", point_text(point_index(failed.id), failed.point), failed.reason);
+    if (failed.kind == "memory" || failed.kind == "time")
+      throw OutOfResources(failed.kind == "memory" ? told + "; with fewer --jobs each may take more" : told);
+    if (failed.kind == "crash") throw std::runtime_error(told);
     records_[text_of_coordinates(points[point_index(failed.id)])].failure = failed.reason;
   }
   return true;

@@ -48,7 +48,8 @@ class StudyRuns {
   /// @throws InputError
   StudyRuns(const Experiment& experiment, const StudySpec& spec, Store& store, StudyOptions options);
   /// Computes what is not known of these points. @returns false: stopped before the end
-  /// @throws InputError: an expression is wrong, or a part of a point cannot be read
+  /// @throws InputError: an expression is wrong, or a part of a point cannot be read; OutOfResources: a point
+  /// needs more than this machine gives it, which says nothing about what is possible
   bool compute(const std::vector<StudyPoint>& points);
   /// @pre compute() was called with it
   const StudyOutcome& at(const StudyPoint& point) const;

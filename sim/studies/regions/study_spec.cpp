@@ -87,6 +87,10 @@ void read_values(YamlMap& map, StudyInput& input) {
   if (!node) return;
   if (node->kind != YamlNode::Kind::sequence || node->items.empty())
     map.fail("values", "expected a list of values such as [resnet50, vgg16]");
+  std::set<std::string> seen;
+  for (const YamlNode& value : node->items)
+    if (!seen.insert(fingerprint(value)).second)
+      throw InputError(value.pos, fmt::format("{}: {} stands twice", map.path_of("values"), to_flow(value)));
   input.values = node->items;
 }
 
