@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 namespace convoy::inline strategies {
 namespace {
@@ -84,9 +85,11 @@ OperationDag operation_dag(const StrategyInput& input, double images, std::uint3
 
   // A layer's kernels read its parameters where they compute with them; the update writes them.
   std::vector<NodeId> variable_of(graph.model.layers.size(), 0);
+  std::vector<std::optional<OpId>> update_of(graph.model.layers.size());
   const double element = element_bytes(graph.options.precision);
   for (const Parameter& parameter : graph.parameters) {
     NodeId& variable = variable_of[parameter.layer];
+    update_of[parameter.layer] = parameter.update;
     if (variable == 0) {
       variable = static_cast<NodeId>(nodes.size());
       nodes.push_back({OperationDag::Content::variable, parameter.layer,
@@ -113,6 +116,21 @@ OperationDag operation_dag(const StrategyInput& input, double images, std::uint3
     figures.push_back({0, image_buffer->bytes_per_image * images, 0});
     for (OpId id = 0; id < graph.operations.size(); ++id)
       if (reads_images(graph, graph.operations[id], *image_buffer, id)) edges.emplace_back(node, id);
+  }
+
+  for (OpId id = 0; id < graph.operations.size(); ++id) {
+    const Operation& operation = graph.operations[id];
+    if (operation.phase != Phase::data_gradient || operation.part != OperationPart::layer) continue;
+    const std::optional<OpId> update = update_of[operation.layer];
+    if (!update) continue;
+    const auto node = static_cast<NodeId>(nodes.size());
+    nodes.push_back({OperationDag::Content::end_of_reading, operation.layer,
+                     graph.model.layers[operation.layer].name + ".parameters_read",
+                     MemoryClass::activations});
+    figures.push_back({0, 0, 0});
+    edges.emplace_back(id, node);
+    edges.emplace_back(node, *update);
+    together.emplace_back(id, node);
   }
   return {std::move(nodes), Dag(std::move(figures), edges, together)};
 }

@@ -13,12 +13,17 @@ namespace convoy::inline strategies {
 
 /// A training step as a partitioner sees it. Nodes are the operations of the training graph, then a variable
 /// for each layer with parameters (no time; its output is the weights, its memory weights, gradients and
-/// optimizer state), then the batch of images where operations read it.
+/// optimizer state), then the batch of images where operations read it, then the end of each data gradient that
+/// reads parameters.
+///
+/// An update overwrites what the layer's other operations read, so it comes after them. Forward operations are
+/// inputs of its inputs; the data gradient is not. An edge from it would carry its output, so a node without
+/// time and output stands between them, on the data gradient's device.
 struct OperationDag {
-  enum class Content : std::uint8_t { operation, variable, images };
+  enum class Content : std::uint8_t { operation, variable, images, end_of_reading };
   struct Node {
     Content content;
-    std::uint32_t index;  ///< of the operation, or of the layer
+    std::uint32_t index;  ///< of the operation, or of the layer (variable, end of reading)
     std::string name;
     MemoryClass output_class;
   };

@@ -94,9 +94,11 @@ class Placer {
     return meaning;
   }
 
-  /// One for each output and each other device that reads it.
+  /// One for each output and each other device that reads it. A device that reads parameters of another one
+  /// has a copy of them, so the update waits for nothing of it.
   void add_messages() {
     for (NodeId v = 0; v < dag_.size(); ++v) {
+      if (graph_.nodes[v].content == OperationDag::Content::end_of_reading) continue;
       for (const NodeId w : dag_.children(v)) {
         const Part from = placement_[v], to = placement_[w];
         if (from == to || message_.contains({v, to})) continue;
@@ -115,8 +117,8 @@ class Placer {
       add_residents(device.states, v);
       PlacedStep step;
       for (const NodeId u : dag_.parents(v))
-        if (placement_[u] != part && received.insert(u).second)
-          step.receives.push_back(message_.at({u, part}));
+        if (const auto message = message_.find({u, part}); message != message_.end())
+          if (received.insert(u).second) step.receives.push_back(message->second);
       step.ops.push_back(plan_op(v));
       for (Part to = 0; to < task_.parts; ++to)
         if (const auto message = message_.find({v, to}); message != message_.end())

@@ -16,12 +16,6 @@ inline Plan plan_with_meaning(const lab::Experiment& it) {
   return it.strategy().plan({it.graph(), it.machine(), it.cost(), it.batch(), true}).plan;
 }
 
-/// A known mistake of ParDNN's plans: no edge of its graph keeps an update behind what reads the parameters.
-inline bool is_updated_early(const std::string& kind, const Proof& proof) {
-  return kind == "pardnn" && proof.outcome == Proof::Outcome::refuted &&
-         proof.text.find("of whose old version it is") != std::string::npos;
-}
-
 /// Images of the global batch that an experiment asks for, of a plan on its devices.
 inline double images_asked_for(const lab::Experiment& it, const Plan& plan) {
   return static_cast<double>(it.batch().over(static_cast<std::int64_t>(devices_used(plan, it.machine()))));

@@ -134,6 +134,36 @@ TEST_CASE("the partitioner sees tensors as they are") {
   CHECK(bytes("stem_relu.gradient_sum") == 8 * 32 * 32 * 32 * 4);
 }
 
+TEST_CASE("pardnn's graph has an update after all that reads its parameters, and no bytes between them") {
+  const lab::Experiment run = experiment(branched_model, 2);
+  const StrategyInput input{run.graph(), run.machine(), run.cost(), {16, std::nullopt, {"test", 1, 1}}};
+  const OperationDag graph = operation_dag(input, 8, 2);
+  const Dag& dag = graph.dag;
+  int updates = 0;
+  for (NodeId update = 0; update < dag.size(); ++update) {
+    if (!graph.nodes[update].name.ends_with(".update")) continue;
+    CAPTURE(graph.nodes[update].name);
+    ++updates;
+    std::vector<bool> before(dag.size());  // of the update
+    before[update] = true;
+    for (auto v = dag.order().rbegin(); v != dag.order().rend(); ++v)
+      for (const NodeId w : dag.children(*v))
+        if (before[w]) before[*v] = true;
+    for (const NodeId variable : dag.parents(update)) {
+      if (graph.nodes[variable].content != OperationDag::Content::variable) continue;
+      for (const NodeId reader : dag.children(variable))
+        CHECK_MESSAGE(before[reader], graph.nodes[reader].name);
+    }
+  }
+  CHECK(updates == 7);
+  for (NodeId v = 0; v < dag.size(); ++v) {
+    if (graph.nodes[v].content != OperationDag::Content::end_of_reading) continue;
+    CHECK(dag.output_bytes(v) == 0);
+    REQUIRE(dag.parents(v).size() == 1);
+    CHECK(dag.unit(dag.parents(v)[0]) == dag.unit(v));
+  }
+}
+
 TEST_CASE("messages are priced by the ways between the devices") {
   const Machine machine = experiment(branched_model, 3).machine();
   const PartLink link = part_link(machine, 3);
