@@ -94,7 +94,7 @@ SumAlgorithm read_algorithm(YamlMap& map, std::string_view key) {
   AlgorithmDraft draft;
   read_part(algorithm_keys(), YamlMap(*node, map.path_of(key)), draft);
   if (draft.file.empty() == draft.candidates.empty())
-    map.fail(key, "expected {file: my.yaml} or {auto: [ring, {file: my.yaml}]}, one of the two");
+    map.fail(key, "write {file: my.yaml} or {auto: [ring, {file: my.yaml}]}, one of the two");
   if (!draft.file.empty()) return of_file(draft.file);
   SumAlgorithm algorithm = AllReduceAlgorithm::automatic;
   algorithm.candidates = std::move(draft.candidates);
