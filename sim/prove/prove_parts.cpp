@@ -44,6 +44,8 @@ struct Device {
   using Outputs = std::map<std::pair<std::int64_t, std::uint32_t>, std::vector<Value>>;
   Outputs outputs, gradients;  ///< by micro-batch and layer of whose output's shape they are
   Outputs parts;               ///< of gradients that have come and are not added up
+  std::map<std::pair<std::int64_t, std::uint32_t>, std::vector<Box>>
+      sent_parts;                                                               ///< of gradients, at any time
   std::map<std::uint32_t, std::vector<Value>> parameter_gradients, parameters;  ///< by layer
   std::vector<Value> images;
   std::map<std::uint32_t, std::pair<TaskId, Box>> updates;  ///< by layer
@@ -76,6 +78,7 @@ class PartsProver {
       for (TaskId t = 0; t < plan.roles[r].program.size(); ++t) {
         const Task& task = plan.roles[r].program[t];
         if (task.kind != Task::Kind::compute) users_[task.comm].emplace_back(r, task.kind);
+        if (task.kind == Task::Kind::send) find_sent_parts(plan.roles[r], task.comm);
         for (const PlanOp& op : task.ops) find_update(r, t, op);
       }
     }
@@ -208,7 +211,7 @@ class PartsProver {
     const Operation& made = graph_.operations[maker];
     const bool is_view = made.layer != layer;
     if (is_view && !is_view_of(layer, made.layer)) return false;
-    const std::vector<Box> all = wanted;
+    std::erase_if(wanted, [](const Box& box) { return box.empty(); });
     find_output(device, t, reader.micro_batch, maker, layer, wanted);
     if (wanted.empty()) return true;
     if (!is_view)
@@ -245,20 +248,68 @@ class PartsProver {
   }
 
   /// Gradients of a layer's output, also those that a layer which reads it hands on.
+  /// @param complete what is handed on is only what is added up already
   void find_gradients(const Device& device, const Device::Outputs& among, TaskId t, std::int64_t micro_batch,
-                      std::uint32_t layer, std::vector<Value>& found) const {
+                      std::uint32_t layer, std::vector<Value>& found, bool complete = false) const {
     if (const auto own = among.find({micro_batch, layer}); own != among.end())
       for (const Value& value : own->second)
         if (is_before(device, value.task, t)) found.push_back(value);
+    find_handed_on(device, among, t, micro_batch, layer, found, complete);
+  }
+  void find_handed_on(const Device& device, const Device::Outputs& among, TaskId t, std::int64_t micro_batch,
+                      std::uint32_t layer, std::vector<Value>& found, bool complete) const {
     for (const auto& [reader, k] : readers_[layer]) {
       if (data_gradient_[reader]) continue;
       std::vector<Value> of_reader;
-      find_gradients(device, among, t, micro_batch, reader, of_reader);
+      find_gradients(device, among, t, micro_batch, reader, of_reader, complete);
+      if (complete) of_reader = complete_gradients(device, micro_batch, reader, of_reader);
       for (Value& value : of_reader) {
         value.box = maps_.handed_on(reader, k, value.box);
         if (!value.box.empty()) found.push_back(std::move(value));
       }
     }
+  }
+
+  /// What has all terms that the graph has for it, each element once, without what the device sends to another
+  /// one that adds it up.
+  std::vector<Value> complete_gradients(const Device& device, std::int64_t micro_batch, std::uint32_t layer,
+                                        const std::vector<Value>& values) const {
+    std::vector<Value> complete;
+    std::vector<Box> left{maps_.tensor(layer)};
+    if (const auto sent = device.sent_parts.find({micro_batch, layer}); sent != device.sent_parts.end())
+      for (const Box& box : sent->second) subtract(left, box);
+    const auto keep = [&](const Value& value, const Box& box) {
+      if (box.empty() || !is_complete(layer, box, value.terms)) return false;
+      std::vector<Box> fresh;
+      for (const Box& other : left)
+        if (overlap(other, box)) fresh.push_back(intersection(other, box));
+      subtract(left, box);
+      for (const Box& part : fresh) {
+        complete.push_back(value);
+        complete.back().box = part;
+      }
+      return true;
+    };
+    for (const Value& value : values) {
+      if (keep(value, value.box)) continue;
+      for (const IndexRange& range : value.box[Box::channels])
+        for (std::int64_t c = range.begin; c < range.end; ++c) {
+          Box channel = value.box;
+          channel[Box::channels] = {{c, c + 1}};
+          keep(value, channel);
+        }
+    }
+    return complete;
+  }
+  bool is_complete(std::uint32_t layer, const Box& box, const Terms& terms) const {
+    std::map<OpId, Box> all;
+    add_terms(layer, box, all);
+    return std::none_of(all.begin(), all.end(),
+                        [&](const auto& term) { return cover_error(terms, term.first, term.second); });
+  }
+
+  bool is_sum(OpId op) const {
+    return op == no_meaning || graph_.operations[op].part == OperationPart::gradient_sum;
   }
 
   static void keep_only(OpId op, std::vector<Value>& values) {
@@ -270,13 +321,14 @@ class PartsProver {
   }
 
   /// Those of `wanted` of which most is added up, in parts without elements in common.
-  /// @param only of terms of this operation, if any is given
+  /// @param only of terms of this operation, if any is given; a sum: of all, and what is handed on is complete
   std::vector<Value> best_gradients(const Device& device, TaskId t, std::int64_t micro_batch,
                                     std::uint32_t layer, std::vector<Box> wanted,
                                     OpId only = no_meaning) const {
     std::vector<Value> found, best;
-    find_gradients(device, device.gradients, t, micro_batch, layer, found);
-    keep_only(only, found);
+    const bool of_sum = only != no_meaning && is_sum(only);
+    find_gradients(device, device.gradients, t, micro_batch, layer, found, of_sum);
+    if (!of_sum) keep_only(only, found);
     std::stable_sort(found.begin(), found.end(),
                      [](const Value& a, const Value& b) { return a.terms.size() > b.terms.size(); });
     for (const Value& value : found) {
@@ -368,6 +420,18 @@ class PartsProver {
     } else {
       for (const EndpointId e : plan_.roles[r].members) receive(devices_[e], t, task.comm, carries);
     }
+  }
+
+  void find_sent_parts(const Role& role, CommId comm) {
+    const std::uint32_t means = plan_.communications[comm].meaning;
+    if (means == no_meaning || meaning_.communications[means].kind != Kind::parts) return;
+    const CommMeaning& carries = meaning_.communications[means];
+    for_each_pair(comm, [&](EndpointId from, EndpointId to, double) {
+      if (std::find(role.members.begin(), role.members.end(), from) == role.members.end()) return;
+      for (const CommMeaning::Result& result : carries.results)
+        if (result.operation != no_meaning && phase_of(result) == Phase::data_gradient)
+          devices_[from].sent_parts[{carries.micro_batch, result.layer}].push_back(sent(result, from, to));
+    });
   }
 
   void find_update(std::uint32_t r, TaskId t, const PlanOp& op) {
@@ -573,8 +637,45 @@ class PartsProver {
         {means.operation, box, std::move(*best), t, means.micro_batch});
   }
 
-  /// All parts that have come of these elements, and what is there of them, each term once.
+  /// All parts that have come of these elements, and all that was made of them here, each term once, whatever
+  /// elements it is for.
+  void add_all(Device& device, TaskId t, const OpMeaning& means) {
+    const Box box = in_layout(means.layout, device.endpoint, maps_.tensor(means.layer));
+    const std::pair<std::int64_t, std::uint32_t> of{means.micro_batch, means.layer};
+    std::vector<Value> parts;
+    if (const auto come = device.parts.find(of); come != device.parts.end())
+      for (const Value& value : come->second)
+        if (is_before(device, value.task, t)) parts.push_back(value);
+    if (const auto own = device.gradients.find(of); own != device.gradients.end())
+      for (const Value& value : own->second)
+        if (is_before(device, value.task, t) && !is_sum(value.maker)) parts.push_back(value);
+    find_handed_on(device, device.gradients, t, means.micro_batch, means.layer, parts, true);
+    // Elements with the same terms.
+    std::vector<std::pair<Box, Terms>> regions{{box, {}}};
+    for (const Value& part : parts) {
+      std::vector<std::pair<Box, Terms>> next;
+      for (auto& [region, terms] : regions) {
+        if (!overlap(region, part.box)) {
+          next.emplace_back(region, std::move(terms));
+          continue;
+        }
+        for (const Box& rest : difference(region, part.box)) next.emplace_back(rest, terms);
+        const std::optional<Terms> both = joined(terms, part.terms);
+        if (!both)
+          throw Refuted(fmt::format("{}: a part of the gradient of {} is added twice", at(device, t),
+                                    of_layer(means.layer, intersection(region, part.box))));
+        next.emplace_back(intersection(region, part.box), std::move(*both));
+      }
+      regions = std::move(next);
+    }
+    for (auto& [region, terms] : regions)
+      if (!region.empty() && !terms.empty())
+        device.gradients[of].push_back({no_meaning, region, std::move(terms), t, means.micro_batch});
+  }
+
+  /// All parts of an operation that have come of these elements, and what is there of them, each term once.
   void add_parts(Device& device, TaskId t, const OpMeaning& means) {
+    if (means.operation == no_meaning) return add_all(device, t, means);
     const Box box = in_layout(means.layout, device.endpoint, maps_.tensor(means.layer));
     std::vector<Value> parts;
     find_gradients(device, device.parts, t, means.micro_batch, means.layer, parts);
@@ -830,9 +931,13 @@ class PartsProver {
       if (!found.empty()) values = {found.back()};
       if (!found.empty()) values.front().box = box;
     }
+    // A part of a gradient may have nothing for these elements.
+    std::vector<Value> others;
+    if (carries.kind == Kind::parts)
+      find_gradients(device, device.gradients, t, carries.micro_batch, result.layer, others);
     std::map<OpId, Box> terms;
     add_terms(result.layer, box, terms);
-    if (values.empty() && !terms.empty())
+    if (values.empty() && others.empty() && !terms.empty())
       throw Refuted(fmt::format("{}: does not wait for the gradient of {}", at(device, t),
                                 of_layer(result.layer, box)));
     return values;
