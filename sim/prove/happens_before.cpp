@@ -5,9 +5,27 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
+#include <optional>
+#include <set>
 #include <utility>
 
 namespace convoy::inline prove {
+namespace {
+
+/// Which roles send something to which, of one communication.
+std::set<std::pair<std::uint32_t, std::uint32_t>> roles_of_messages(
+    const Pattern& pattern, const std::vector<std::uint32_t>& role_of) {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> roles;
+  for (const std::vector<EndpointId>& group : pattern.groups)
+    for (const Round& round : pattern.rounds)
+      round.for_each_message([&](std::uint32_t from, std::uint32_t to, double) {
+        roles.emplace(role_of[group[from]], role_of[group[to]]);
+      });
+  return roles;
+}
+
+}  // namespace
 
 RoleOrder::RoleOrder(const Role& role)
     : begins(role.program.size(), 0),
@@ -54,7 +72,12 @@ void HappensBefore::for_each(const Machine& machine,
   struct Waiting {
     std::uint32_t unsent = 0;  ///< sends, or members' parts, that have not begun
     std::vector<std::pair<std::uint32_t, TaskId>> tasks;
+    std::map<std::uint32_t, std::uint32_t> unsent_of;                           ///< sends, by role
+    std::optional<std::set<std::pair<std::uint32_t, std::uint32_t>>> messages;  ///< where it was needed
   };
+  std::vector<std::uint32_t> role_of(machine.endpoint_count(), 0);
+  for (std::uint32_t r = 0; r < plan_.roles.size(); ++r)
+    for (const EndpointId e : plan_.roles[r].members) role_of[e] = r;
   std::vector<Waiting> comms(plan_.communications.size());
   std::size_t left = 0;
   std::vector<std::vector<std::uint32_t>> waits;
@@ -64,6 +87,7 @@ void HappensBefore::for_each(const Machine& machine,
     for (TaskId t = 0; t < plan_.roles[r].program.size(); ++t, ++left) {
       const Task& task = plan_.roles[r].program[t];
       if (task.kind == Task::Kind::collective || task.kind == Task::Kind::send) ++comms[task.comm].unsent;
+      if (task.kind == Task::Kind::send) ++comms[task.comm].unsent_of[r];
       if (waits[r][t] == 0) ready.emplace_back(r, t);
     }
   }
@@ -72,6 +96,19 @@ void HappensBefore::for_each(const Machine& machine,
     visit(r, t);
     for (const TaskId after : roles_[r].next[t])
       if (--waits[r][after] == 0) ready.emplace_back(r, after);
+  };
+  // A receiver waits for those that send it something; where there are several rounds, for all.
+  const auto has_all = [&](CommId id, std::uint32_t r) {
+    Waiting& comm = comms[id];
+    if (comm.unsent == 0) return true;
+    const Pattern& pattern = plan_.patterns[plan_.communications[id].pattern];
+    std::uint32_t sends = 0;
+    for (const auto& [role, count] : comm.unsent_of) sends += count;
+    if (pattern.rounds.size() > 1 || sends < comm.unsent) return false;
+    if (!comm.messages) comm.messages = roles_of_messages(pattern, role_of);
+    return std::none_of(comm.unsent_of.begin(), comm.unsent_of.end(), [&](const auto& of) {
+      return of.second > 0 && comm.messages->contains({of.first, r});
+    });
   };
   while (!ready.empty()) {
     const auto [r, t] = ready.front();
@@ -87,8 +124,13 @@ void HappensBefore::for_each(const Machine& machine,
     else
       comm.tasks.emplace_back(r, t);
     if (task.kind != Task::Kind::receive) --comm.unsent;
-    if (comm.unsent == 0)
-      for (const auto& [role, of_comm] : std::exchange(comm.tasks, {})) end(role, of_comm);
+    if (task.kind == Task::Kind::send) --comm.unsent_of[r];
+    for (const auto& [role, of_comm] : std::exchange(comm.tasks, {})) {
+      if (has_all(task.comm, role))
+        end(role, of_comm);
+      else
+        comm.tasks.emplace_back(role, of_comm);
+    }
   }
   if (left == 0) return;
   for (const Waiting& comm : comms)

@@ -41,7 +41,8 @@ class HappensBefore {
   const RoleOrder& of(std::size_t role) const { return roles_[role]; }
 
   /// Calls `visit(role, task)` for every task after those that must be over before it begins, and for a
-  /// receive after the sends. @throws Refuted where tasks wait for each other or for what nobody sends
+  /// receive after the sends of what it gets. @throws Refuted where tasks wait for each other or for what
+  /// nobody sends
   void for_each(const Machine& machine, const std::function<void(std::uint32_t, TaskId)>& visit) const;
 
  private:

@@ -79,7 +79,42 @@ void PartsProver::sum(Device& device, TaskId t, const OpMeaning& means, const Op
       {means.operation, box, std::move(*best), t, means.micro_batch});
 }
 
+void PartsProver::add_all(Device& device, TaskId t, const OpMeaning& means) {
+  const Box box = in_layout(means.layout, device.endpoint, maps_.tensor(means.layer));
+  const std::pair<std::int64_t, std::uint32_t> of{means.micro_batch, means.layer};
+  std::vector<Value> parts;
+  if (const auto come = device.parts.find(of); come != device.parts.end())
+    for (const Value& value : come->second)
+      if (is_before(device, value.task, t)) parts.push_back(value);
+  if (const auto own = device.gradients.find(of); own != device.gradients.end())
+    for (const Value& value : own->second)
+      if (is_before(device, value.task, t) && !is_sum(value.maker)) parts.push_back(value);
+  find_handed_on(device, device.gradients, t, means.micro_batch, means.layer, parts, true);
+  // Elements with the same terms.
+  std::vector<std::pair<Box, Terms>> regions{{box, {}}};
+  for (const Value& part : parts) {
+    std::vector<std::pair<Box, Terms>> next;
+    for (auto& [region, terms] : regions) {
+      if (!overlap(region, part.box)) {
+        next.emplace_back(region, std::move(terms));
+        continue;
+      }
+      for (const Box& rest : difference(region, part.box)) next.emplace_back(rest, terms);
+      const std::optional<Terms> both = joined(terms, part.terms);
+      if (!both)
+        throw Refuted(fmt::format("{}: a part of the gradient of {} is added twice", at(device, t),
+                                  of_layer(means.layer, intersection(region, part.box))));
+      next.emplace_back(intersection(region, part.box), std::move(*both));
+    }
+    regions = std::move(next);
+  }
+  for (auto& [region, terms] : regions)
+    if (!region.empty() && !terms.empty())
+      device.gradients[of].push_back({no_meaning, region, std::move(terms), t, means.micro_batch});
+}
+
 void PartsProver::add_parts(Device& device, TaskId t, const OpMeaning& means) {
+  if (means.operation == no_meaning) return add_all(device, t, means);
   const Box box = in_layout(means.layout, device.endpoint, maps_.tensor(means.layer));
   std::vector<Value> parts;
   find_gradients(device, device.parts, t, means.micro_batch, means.layer, parts);

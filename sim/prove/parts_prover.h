@@ -42,6 +42,8 @@ struct Device {
   using Outputs = std::map<std::pair<std::int64_t, std::uint32_t>, std::vector<Value>>;
   Outputs outputs, gradients;  ///< by micro-batch and layer of whose output's shape they are
   Outputs parts;               ///< of gradients that have come and are not added up
+  /// Of gradients, at any time.
+  std::map<std::pair<std::int64_t, std::uint32_t>, std::vector<Box>> sent_parts;
   std::map<std::uint32_t, std::vector<Value>> parameter_gradients, parameters;  ///< by layer
   std::vector<Value> images;
   std::map<std::uint32_t, std::pair<TaskId, Box>> updates;  ///< by layer
@@ -93,11 +95,20 @@ class PartsProver {
   bool is_view_of(std::uint32_t layer, std::uint32_t of) const;
   void read_images(const Device& device, TaskId t, const OpMeaning& reader, std::vector<Box> wanted) const;
   /// Gradients of a layer's output, also those that a layer which reads it hands on.
+  /// @param complete what is handed on is only what is added up already
   void find_gradients(const Device& device, const Device::Outputs& among, TaskId t, std::int64_t micro_batch,
-                      std::uint32_t layer, std::vector<Value>& found) const;
+                      std::uint32_t layer, std::vector<Value>& found, bool complete = false) const;
+  void find_handed_on(const Device& device, const Device::Outputs& among, TaskId t, std::int64_t micro_batch,
+                      std::uint32_t layer, std::vector<Value>& found, bool complete) const;
+  /// What has all terms that the graph has for it, each element once, without what the device sends to another
+  /// one that adds it up.
+  std::vector<Value> complete_gradients(const Device& device, std::int64_t micro_batch, std::uint32_t layer,
+                                        const std::vector<Value>& values) const;
+  bool is_complete(std::uint32_t layer, const Box& box, const Terms& terms) const;
+  bool is_sum(OpId op) const;
   static void keep_only(OpId op, std::vector<Value>& values);
   /// Those of `wanted` of which most is added up, in parts without elements in common.
-  /// @param only of terms of this operation, if any is given
+  /// @param only of terms of this operation, if any is given; a sum: of all, and what is handed on is complete
   std::vector<Value> best_gradients(const Device& device, TaskId t, std::int64_t micro_batch,
                                     std::uint32_t layer, std::vector<Box> wanted,
                                     OpId only = no_meaning) const;
@@ -134,7 +145,10 @@ class PartsProver {
   bool has_all(const Value& value, std::uint32_t layer, const Box& box) const;
   /// An addition of two parts of a gradient, those that give most.
   void sum(Device& device, TaskId t, const OpMeaning& means, const Operation& operation, const Box& box);
-  /// All parts that have come of these elements, and what is there of them, each term once.
+  /// All parts that have come of these elements, and all that was made of them here, each term once, whatever
+  /// elements it is for.
+  void add_all(Device& device, TaskId t, const OpMeaning& means);
+  /// All parts of an operation that have come of these elements, and what is there of them, each term once.
   void add_parts(Device& device, TaskId t, const OpMeaning& means);
   /// Of a layer's output, those for whose gradient a term makes anything.
   Box elements_of(const Term& term, std::uint32_t layer) const;
@@ -157,6 +171,7 @@ class PartsProver {
   bool of_parameters(const CommMeaning::Result& result) const;
   Box whole(const CommMeaning::Result& result) const;
   Box sent(const CommMeaning::Result& result, EndpointId from, EndpointId to) const;
+  void find_sent_parts(const Role& role, CommId comm);
   double bytes_of(const CommMeaning& carries, EndpointId from, EndpointId to) const;
   /// Every pair has its bytes, and a task at both ends.
   void check_message(CommId comm, const CommMeaning& carries);

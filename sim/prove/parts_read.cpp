@@ -32,7 +32,7 @@ bool PartsProver::read_output(const Device& device, TaskId t, const OpMeaning& r
   const Operation& made = graph_.operations[maker];
   const bool is_view = made.layer != layer;
   if (is_view && !is_view_of(layer, made.layer)) return false;
-  const std::vector<Box> all = wanted;
+  std::erase_if(wanted, [](const Box& box) { return box.empty(); });
   find_output(device, t, reader.micro_batch, maker, layer, wanted);
   if (wanted.empty()) return true;
   if (!is_view)
@@ -71,20 +71,69 @@ void PartsProver::read_images(const Device& device, TaskId t, const OpMeaning& r
 }
 
 void PartsProver::find_gradients(const Device& device, const Device::Outputs& among, TaskId t,
-                                 std::int64_t micro_batch, std::uint32_t layer,
-                                 std::vector<Value>& found) const {
+                                 std::int64_t micro_batch, std::uint32_t layer, std::vector<Value>& found,
+                                 bool complete) const {
   if (const auto own = among.find({micro_batch, layer}); own != among.end())
     for (const Value& value : own->second)
       if (is_before(device, value.task, t)) found.push_back(value);
+  find_handed_on(device, among, t, micro_batch, layer, found, complete);
+}
+
+void PartsProver::find_handed_on(const Device& device, const Device::Outputs& among, TaskId t,
+                                 std::int64_t micro_batch, std::uint32_t layer, std::vector<Value>& found,
+                                 bool complete) const {
   for (const auto& [reader, k] : readers_[layer]) {
     if (data_gradient_[reader]) continue;
     std::vector<Value> of_reader;
-    find_gradients(device, among, t, micro_batch, reader, of_reader);
+    find_gradients(device, among, t, micro_batch, reader, of_reader, complete);
+    if (complete) of_reader = complete_gradients(device, micro_batch, reader, of_reader);
     for (Value& value : of_reader) {
       value.box = maps_.handed_on(reader, k, value.box);
       if (!value.box.empty()) found.push_back(std::move(value));
     }
   }
+}
+
+std::vector<Value> PartsProver::complete_gradients(const Device& device, std::int64_t micro_batch,
+                                                   std::uint32_t layer,
+                                                   const std::vector<Value>& values) const {
+  std::vector<Value> complete;
+  std::vector<Box> left{maps_.tensor(layer)};
+  if (const auto sent = device.sent_parts.find({micro_batch, layer}); sent != device.sent_parts.end())
+    for (const Box& box : sent->second) subtract(left, box);
+  const auto keep = [&](const Value& value, const Box& box) {
+    if (box.empty() || !is_complete(layer, box, value.terms)) return false;
+    std::vector<Box> fresh;
+    for (const Box& other : left)
+      if (overlap(other, box)) fresh.push_back(intersection(other, box));
+    subtract(left, box);
+    for (const Box& part : fresh) {
+      complete.push_back(value);
+      complete.back().box = part;
+    }
+    return true;
+  };
+  for (const Value& value : values) {
+    if (keep(value, value.box)) continue;
+    for (const IndexRange& range : value.box[Box::channels])
+      for (std::int64_t c = range.begin; c < range.end; ++c) {
+        Box channel = value.box;
+        channel[Box::channels] = {{c, c + 1}};
+        keep(value, channel);
+      }
+  }
+  return complete;
+}
+
+bool PartsProver::is_complete(std::uint32_t layer, const Box& box, const Terms& terms) const {
+  std::map<OpId, Box> all;
+  add_terms(layer, box, all);
+  return std::none_of(all.begin(), all.end(),
+                      [&](const auto& term) { return cover_error(terms, term.first, term.second); });
+}
+
+bool PartsProver::is_sum(OpId op) const {
+  return op == no_meaning || graph_.operations[op].part == OperationPart::gradient_sum;
 }
 
 void PartsProver::keep_only(OpId op, std::vector<Value>& values) {
@@ -99,8 +148,9 @@ std::vector<Value> PartsProver::best_gradients(const Device& device, TaskId t, s
                                                std::uint32_t layer, std::vector<Box> wanted,
                                                OpId only) const {
   std::vector<Value> found, best;
-  find_gradients(device, device.gradients, t, micro_batch, layer, found);
-  keep_only(only, found);
+  const bool of_sum = only != no_meaning && is_sum(only);
+  find_gradients(device, device.gradients, t, micro_batch, layer, found, of_sum);
+  if (!of_sum) keep_only(only, found);
   std::stable_sort(found.begin(), found.end(),
                    [](const Value& a, const Value& b) { return a.terms.size() > b.terms.size(); });
   for (const Value& value : found) {

@@ -37,6 +37,18 @@ Box PartsProver::sent(const CommMeaning::Result& result, EndpointId from, Endpoi
   return intersection(in_layout(result.from, from, whole(result)), in_layout(result.to, to, whole(result)));
 }
 
+void PartsProver::find_sent_parts(const Role& role, CommId comm) {
+  const std::uint32_t means = plan_.communications[comm].meaning;
+  if (means == no_meaning || meaning_.communications[means].kind != Kind::parts) return;
+  const CommMeaning& carries = meaning_.communications[means];
+  for_each_pair(comm, [&](EndpointId from, EndpointId to, double) {
+    if (std::find(role.members.begin(), role.members.end(), from) == role.members.end()) return;
+    for (const CommMeaning::Result& result : carries.results)
+      if (result.operation != no_meaning && phase_of(result) == Phase::data_gradient)
+        devices_[from].sent_parts[{carries.micro_batch, result.layer}].push_back(sent(result, from, to));
+  });
+}
+
 double PartsProver::bytes_of(const CommMeaning& carries, EndpointId from, EndpointId to) const {
   const double element = element_bytes(graph_.options.precision);
   double bytes = 0;
@@ -164,9 +176,13 @@ std::vector<Value> PartsProver::sent_gradients(const Device& device, TaskId t, c
     if (!found.empty()) values = {found.back()};
     if (!found.empty()) values.front().box = box;
   }
+  // A part of a gradient may have nothing for these elements.
+  std::vector<Value> others;
+  if (carries.kind == Kind::parts)
+    find_gradients(device, device.gradients, t, carries.micro_batch, result.layer, others);
   std::map<OpId, Box> terms;
   add_terms(result.layer, box, terms);
-  if (values.empty() && !terms.empty())
+  if (values.empty() && others.empty() && !terms.empty())
     throw Refuted(
         fmt::format("{}: does not wait for the gradient of {}", at(device, t), of_layer(result.layer, box)));
   return values;

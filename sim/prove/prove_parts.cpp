@@ -34,6 +34,7 @@ PartsProver::PartsProver(const Plan& plan, const TrainingGraph& graph, const Mac
     for (TaskId t = 0; t < plan.roles[r].program.size(); ++t) {
       const Task& task = plan.roles[r].program[t];
       if (task.kind != Task::Kind::compute) users_[task.comm].emplace_back(r, task.kind);
+      if (task.kind == Task::Kind::send) find_sent_parts(plan.roles[r], task.comm);
       for (const PlanOp& op : task.ops) find_update(r, t, op);
     }
   }

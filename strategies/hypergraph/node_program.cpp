@@ -32,8 +32,9 @@ struct NodeStep {
   std::uint32_t layer;
   bool forward;
   std::vector<PlanOp> ops;
-  std::vector<NodeExchange> receives;  ///< before it
-  std::vector<NodeExchange> sends;     ///< after it
+  std::vector<NodeExchange> receives;                ///< before it
+  std::vector<NodeExchange> sends;                   ///< after it
+  std::map<std::uint32_t, std::size_t> sent_sums{};  ///< by layer: the last of ops that adds up what is sent
 };
 
 class Slicer {
@@ -48,7 +49,7 @@ class Slicer {
     local_.assign(layers_.size(), std::vector<char>(count, 0));
     for (std::uint32_t i = 0; i < layers_.size(); ++i) measure(i);
     find_messages();
-    if (meaning && !is_read_twice() && !has_view_of_image()) begin_meaning();
+    if (meaning && !has_view_of_image()) begin_meaning();
   }
 
   PlacedWork build() {
@@ -70,16 +71,7 @@ class Slicer {
  private:
   std::uint32_t part_of_block(const NodeBlock& block) const { return parts_[block.vertex]; }
 
-  // Meaning. Which part adds up the gradients that several layers in it make of others' nodes, the steps do
-  // not say, nor what of the image the nodes of a view of it are.
-
-  bool is_read_twice() const {
-    std::vector<int> readers(layers_.size(), 0);
-    for (const NodeLayer& node : layers_)
-      for (const NodeLayer::Input& input : node.inputs)
-        if (++readers[input.layer] > 1) return true;
-    return false;
-  }
+  // Meaning. What of the image the nodes of a view of it are, the steps do not say.
 
   bool has_view_of_image() const {
     return std::any_of(layers_.begin(), layers_.end(),
@@ -94,14 +86,14 @@ class Slicer {
         return part_of_block(layers_[i].blocks[block]) == p;
       }));
       work_.meaning->layouts.push_back(nodes_where(i, [&](std::uint32_t block, std::uint32_t p) {
-        const std::vector<std::uint32_t>& readers = layers_[i].blocks[block].readers;
-        return std::any_of(readers.begin(), readers.end(),
-                           [&](std::uint32_t reader) { return parts_[reader] == p; });
+        const NodeBlock& of = layers_[i].blocks[block];
+        return part_of_block(of) != p && std::any_of(of.readers.begin(), of.readers.end(),
+                                                     [&](std::uint32_t v) { return parts_[v] == p; });
       }));
     }
   }
   static std::uint32_t owned(std::uint32_t i) { return 2 * i; }     ///< layouts
-  static std::uint32_t read(std::uint32_t i) { return 2 * i + 1; }  ///< by nodes of other vertices
+  static std::uint32_t read(std::uint32_t i) { return 2 * i + 1; }  ///< by p's nodes, and others'
 
   template <class Has>
   PartLayout nodes_where(std::uint32_t i, Has has) const {
@@ -127,15 +119,32 @@ class Slicer {
     work_.mean(op, meaning);
   }
 
+  /// A kernel that adds up gradients of layer i's nodes: those in this layout, all that is there and has come.
+  void mean_sum(PlanOp& op, std::uint32_t i, std::uint32_t layout) {
+    OpMeaning meaning;
+    meaning.act = OpMeaning::Act::add;
+    meaning.layer = layers_[i].model_layer;
+    meaning.layout = layout;
+    work_.mean(op, meaning);
+  }
+
+  bool is_sum(OpId id) const { return graph_.operations[id].part == OperationPart::gradient_sum; }
+  std::vector<OpId> sums_of(std::uint32_t i) const {
+    std::vector<OpId> sums;
+    for (const OpId id : layers_[i].backward)
+      if (is_sum(id)) sums.push_back(id);
+    return sums;
+  }
+
   /// The operation that makes the gradient of layer j's output: of its reader, or of who reads a reader that
-  /// hands gradients on.
+  /// hands gradients on; with several readers, the last sum.
   OpId gradient_made_for(std::uint32_t j) const {
+    if (const std::vector<OpId> sums = sums_of(j); !sums.empty()) return sums.back();
     for (std::uint32_t i = j + 1; i < layers_.size(); ++i)
       for (const NodeLayer::Input& input : layers_[i].inputs) {
         if (input.layer != j) continue;
         for (const OpId id : layers_[i].backward)
-          if (const Operation& op = graph_.operations[id];
-              op.phase == Phase::data_gradient && op.part != OperationPart::gradient_sum)
+          if (const Operation& op = graph_.operations[id]; op.phase == Phase::data_gradient && !is_sum(id))
             return id;
         return gradient_made_for(i);
       }
@@ -157,13 +166,14 @@ class Slicer {
     return meaning;
   }
 
-  /// Shares of layer i by part: of its nodes, and of its inputs that those read.
+  /// Shares of layer i by part: of its nodes, and of what the layer reads of its inputs.
   void measure(std::uint32_t i) {
     const NodeLayer& node = layers_[i];
     std::vector<std::int64_t> own(count_, 0);
     for (const NodeBlock& block : node.blocks) own[part_of_block(block)] += block.end - block.begin;
     double all_bytes = node.reads_image ? image_bytes() : 0;
-    for (const NodeLayer::Input& input : node.inputs) all_bytes += layers_[input.layer].bytes;
+    for (const NodeLayer::Input& input : node.inputs)
+      all_bytes += layers_[input.layer].bytes * read_share(i, input);
     for (std::uint32_t p = 0; p < count_; ++p) {
       if (own[p] == 0) continue;
       share_[i][p] = static_cast<double>(own[p]) / static_cast<double>(node.channels);
@@ -178,15 +188,15 @@ class Slicer {
     return element_bytes(graph_.options.precision) * static_cast<double>(elements(graph_.model.input));
   }
 
-  /// Share of an input's channels that part p's blocks of layer i read.
-  double read_share(std::uint32_t i, const NodeLayer::Input& input, std::uint32_t p) {
+  /// Share of an input's channels that part p's blocks of layer i read, or all of its blocks.
+  double read_share(std::uint32_t i, const NodeLayer::Input& input, std::optional<std::uint32_t> p = {}) {
     const NodeLayer& from = layers_[input.layer];
     std::vector<char> read(from.blocks.size(), 0);
     for (std::size_t b = 0; b < layers_[i].blocks.size(); ++b) {
-      if (part_of_block(layers_[i].blocks[b]) != p) continue;
+      if (p && part_of_block(layers_[i].blocks[b]) != *p) continue;
       for (std::uint32_t r = input.reads[b].first; r < input.reads[b].second; ++r) {
         read[r] = 1;
-        if (part_of_block(from.blocks[r]) == p) local_[input.layer][p] = 1;
+        if (p && part_of_block(from.blocks[r]) == *p) local_[input.layer][*p] = 1;
       }
     }
     std::int64_t channels = 0;
@@ -300,7 +310,15 @@ class Slicer {
         step.receives.push_back({i, false});
         step.ops.push_back(sum_of_partials(i, p));
       }
-      for (const OpId id : layers_[i].backward) step.ops.push_back(kernel(i, id, p));
+      const std::vector<OpId> sums = sums_of(i);
+      for (std::size_t k = 0; k < sums.size(); ++k) {
+        if (!step.ops.empty()) work_.mean(step.ops.back(), {});  // the last one adds up all
+        step.ops.push_back(sum_of_readers(i, k, p, true));
+      }
+      if (!step.ops.empty()) mean_sum(step.ops.back(), i, owned(i));
+      for (const OpId id : layers_[i].backward)
+        if (!is_sum(id)) step.ops.push_back(kernel(i, id, p));
+      for (const NodeExchange& sent : step.sends) add_sums_before(sent.layer, p, step);
       add(std::move(step), steps);
     }
     return steps;
@@ -313,11 +331,60 @@ class Slicer {
     steps.push_back(std::move(step));
   }
 
-  /// Part p's slice of an operation of layer i. Sums of gradients read and write the layer's own nodes only.
+  /// What p's readers make of others' nodes of layer j, added up before it is sent.
+  void add_sums_before(std::uint32_t j, std::uint32_t p, NodeStep& step) {
+    const std::vector<OpId> sums = sums_of(j);
+    for (std::size_t k = 0; k < sums.size(); ++k) {
+      PlanOp op = sum_of_readers(j, k, p, false);
+      if (op.work == Work{}) break;
+      op.operation = PlanOp::of_plan;
+      if (k > 0) work_.mean(step.ops.back(), {});
+      step.ops.push_back(std::move(op));
+      step.sent_sums[j] = step.ops.size() - 1;
+      mean_sum(step.ops.back(), j, read(j));
+    }
+  }
+
+  /// The graph's sum `k` of gradients of layer j, which adds one to those of k + 1 readers: in part p, of those
+  /// of its own nodes, or of others' nodes, of which p has so many readers. Of none there is no kernel.
+  PlanOp sum_of_readers(std::uint32_t j, std::size_t k, std::uint32_t p, bool own) const {
+    const std::vector<std::uint32_t> readers = readers_in(j, p);
+    std::int64_t channels = 0;
+    for (std::size_t b = 0; b < readers.size(); ++b) {
+      const NodeBlock& block = layers_[j].blocks[b];
+      if ((part_of_block(block) == p) == own && readers[b] >= k + 2) channels += block.end - block.begin;
+    }
+    const OpId id = sums_of(j)[k];
+    const double share = static_cast<double>(channels) / static_cast<double>(layers_[j].channels);
+    const Work work = channels == 0 ? Work{} : part_of(graph_.operations[id].work, 0, share, share);
+    return {graph_.operations[id].name, work, images_, {}, {}, id};
+  }
+
+  /// By block of layer j: how many layers make a gradient of it in part p. Zeros, of a layer that does not read
+  /// a block, are the owner's.
+  std::vector<std::uint32_t> readers_in(std::uint32_t j, std::uint32_t p) const {
+    std::vector<std::uint32_t> readers(layers_[j].blocks.size());
+    for (std::uint32_t i = j + 1; i < layers_.size(); ++i)
+      for (const NodeLayer::Input& input : layers_[i].inputs) {
+        if (input.layer != j || !layers_[i].gradient) continue;
+        std::vector<char> reads(readers.size()), any(readers.size());
+        for (std::size_t b = 0; b < layers_[i].blocks.size(); ++b) {
+          const auto [first, end] = input.reads[b];
+          std::fill(any.begin() + first, any.begin() + end, 1);
+          if (part_of_block(layers_[i].blocks[b]) == p)
+            std::fill(reads.begin() + first, reads.begin() + end, 1);
+        }
+        for (std::size_t r = 0; r < readers.size(); ++r)
+          readers[r] += reads[r] || (!any[r] && part_of_block(layers_[j].blocks[r]) == p) ? 1 : 0;
+      }
+    return readers;
+  }
+
+  /// Part p's slice of an operation of layer i. Losses read and write the layer's own nodes only.
   PlanOp kernel(std::uint32_t i, OpId id, std::uint32_t p) {
     const Operation& operation = graph_.operations[id];
-    const bool sum = operation.phase == Phase::data_gradient && operation.part != OperationPart::layer;
-    const double in_bytes = sum ? 0 : input_bytes(graph_, layers_[i].model_layer);
+    const bool loss = operation.phase == Phase::data_gradient && operation.part != OperationPart::layer;
+    const double in_bytes = loss ? 0 : input_bytes(graph_, layers_[i].model_layer);
     PlanOp op{
         operation.name, part_of(operation.work, in_bytes, share_[i][p], reads_[i][p]), images_, {}, {}, id};
     mean(op, i, id);
@@ -325,7 +392,7 @@ class Slicer {
   }
 
   /// Adds up the gradients that other parts have made of p's nodes; the first is for free where p makes none.
-  PlanOp sum_of_partials(std::uint32_t i, std::uint32_t p) {
+  PlanOp sum_of_partials(std::uint32_t i, std::uint32_t p) const {
     const double element = element_bytes(graph_.options.precision);
     const double received = owned_bytes(i, p);
     const double own = local_[i][p] ? 0 : layers_[i].bytes * share_[i][p] * images_;
@@ -335,13 +402,7 @@ class Slicer {
     work.phase = Phase::data_gradient;
     work.flops_per_image = added / element;
     work.bytes_per_image = 3 * added;
-    PlanOp op{name_of(i) + ".partial_gradient_sum", work, images_, {}, {}};
-    OpMeaning meaning;
-    meaning.act = OpMeaning::Act::add;
-    meaning.layer = layers_[i].model_layer;
-    meaning.layout = owned(i);
-    work_.mean(op, meaning);
-    return op;
+    return {name_of(i) + ".partial_gradient_sum", work, images_, {}, {}};
   }
 
   const std::string& name_of(std::uint32_t i) const {
@@ -356,7 +417,7 @@ class Slicer {
 
   Tensors tensors_of(std::uint32_t p, const std::vector<NodeStep>& steps) {
     std::size_t count = 0;
-    std::vector<std::size_t> positions(graph_.operations.size(), Lifetime::nowhere);
+    std::vector<std::size_t> positions(graph_.operations.size(), Lifetime::nowhere), before_sent = positions;
     std::vector<std::uint32_t> node_of(graph_.operations.size());
     StepPositions of_step;
     Tensors tensors;
@@ -364,27 +425,26 @@ class Slicer {
       const std::size_t begin = count;
       count += step.ops.size();
       of_step[{step.layer, step.forward}] = {begin, count - 1};
-      const std::vector<OpId> kernels = kernels_of(step);
-      for (std::size_t k = 0; k < kernels.size(); ++k) {
-        node_of[kernels[k]] = step.layer;
-        positions[kernels[k]] = count - kernels.size() + k;
+      for (std::size_t k = 0; k < step.ops.size(); ++k) {
+        if (step.ops[k].operation == PlanOp::of_plan) continue;
+        node_of[step.ops[k].operation] = step.layer;
+        positions[step.ops[k].operation] = begin + k;
       }
+      for (const auto& [layer, k] : step.sent_sums)
+        for (const OpId sum : sums_of(layer)) before_sent[sum] = begin + k;
       if (!step.forward && !step.receives.empty())  // partial gradients, while they are added
         tensors.push_back({{MemoryClass::activations, owned_bytes(step.layer, p)}, {begin, begin}});
     }
     for (const Buffer& buffer : graph_.buffers) {
       if (positions[buffer.born] == Lifetime::nowhere) continue;
       const double bytes = bytes_of(buffer, images_) * buffer_share(buffer, node_of[buffer.born], p);
-      if (bytes > 0) tensors.push_back({{buffer.memory_class, bytes}, lifetime_of(buffer, positions)});
+      if (bytes == 0) continue;
+      Lifetime life = lifetime_of(buffer, positions);
+      if (const Lifetime added = lifetime_of(buffer, before_sent); added.is_used()) life.use(added.last);
+      tensors.push_back({{buffer.memory_class, bytes}, life});
     }
     add_copies(p, of_step, tensors);
     return tensors;
-  }
-
-  std::vector<OpId> kernels_of(const NodeStep& step) const {
-    const NodeLayer& node = layers_[step.layer];
-    if (!step.forward) return node.backward;
-    return node.forward ? std::vector<OpId>{*node.forward} : std::vector<OpId>{};
   }
 
   /// Share of a buffer that part p has when it runs its share of the operation that makes it.

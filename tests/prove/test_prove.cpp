@@ -21,15 +21,6 @@ Proof prove_experiment_plan(const lab::Experiment& it) {
   return prove_plan(plan, it.report(), it.graph(), it.machine(), images_asked_for(it, plan));
 }
 
-/// Whether several layers read one tensor.
-bool is_read_twice(const Model& model) {
-  std::set<LayerIndex> read;
-  for (const Layer& layer : model.layers)
-    for (const LayerIndex input : layer.inputs)
-      if (input != image_input && !read.insert(input).second) return true;
-  return false;
-}
-
 bool are_same(const std::vector<MemoryDelta>& a, const std::vector<MemoryDelta>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const MemoryDelta& x, const MemoryDelta& y) {
     return x.memory_class == y.memory_class && x.bytes == y.bytes;
@@ -83,10 +74,6 @@ TEST_CASE("proof: plans of every strategy are proved or not covered, and none is
                                      ? lab::Experiment::with_global_batch(model, cluster.text(), strategy, all)
                                      : lab::Experiment(model, cluster.text(), strategy, 4);
       const Proof proof = prove_experiment_plan(it);
-      if (row.name == "hypergraph" && is_read_twice(it.graph().model)) {
-        CHECK_MESSAGE(proof.outcome == Proof::Outcome::not_covered, proof.text);
-        continue;
-      }
       CHECK_MESSAGE(proof.outcome == (not_covered.contains(row.name) ? Proof::Outcome::not_covered
                                                                      : Proof::Outcome::proved),
                     proof.text);

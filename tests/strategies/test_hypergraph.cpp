@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <variant>
+#include <vector>
 
 #include "sim/base/input_error.h"
 #include "strategies/hypergraph/node_hypergraph.h"
@@ -127,6 +129,9 @@ TEST_CASE("collapsing channels into blocks changes no weight and no volume") {
   }
 }
 
+// Gradients that parts make of the same nodes are added up, too: there are at least as many additions as on one
+// device, and as many where each layer is in one part. (But slices read different nodes: between parts nothing is
+// added, where one device adds tensors with zeros.)
 TEST_CASE("what is sent is the connectivity of the partition, and all operations run once for every image") {
   for (const std::string& model :
        {std::string("vgg16_cifar10"), std::string("resnet18"), std::string("googlenet"),
@@ -139,20 +144,37 @@ TEST_CASE("what is sent is the connectivity of the partition, and all operations
         const lab::Experiment e = experiment(model, parts, ", micro_batches: 2, method: " + method, 2);
         const ReplayResult result = e.run();
         CHECK(result.comm_bytes == approx(e.report().partition->connectivity_bytes).epsilon(1e-9));
-        std::map<std::string, double> done;
+        std::map<std::string, double> done, added, to_add;  // added: by layer
         double work = 0;
         for (const Role& role : e.plan().roles)
           for (const Task& task : role.program)
             for (const PlanOp& op : task.ops) {
               const std::string name = op.name.substr(0, op.name.find(" #"));
-              done[name] += op.work.flops_per_image * op.images + op.work.flops_fixed;
+              const double flops = op.work.flops_per_image * op.images + op.work.flops_fixed;
+              done[name] += flops;
+              if (name.find("gradient_sum") != std::string::npos)
+                added[name.substr(0, name.rfind('.'))] += flops;
             }
         for (const Operation& operation : e.graph().operations) {
           CAPTURE(operation.name);
           const double images = operation.phase == Phase::update ? 1 : 2 * parts;
           const double expected = operation.work.flops_per_image * images + operation.work.flops_fixed;
-          CHECK(done[operation.name] == approx(expected).epsilon(1e-9));
+          if (operation.part == OperationPart::gradient_sum)
+            to_add[e.graph().model.layers[operation.layer].name] += expected;
+          else
+            CHECK(done[operation.name] == approx(expected).epsilon(1e-9));
           work += expected;
+        }
+        std::vector<bool> sliced(e.graph().model.layers.size());
+        for (const Layer& layer : e.graph().model.layers)
+          if (std::holds_alternative<Slice>(layer.kind))
+            sliced[static_cast<std::size_t>(layer.inputs.front())] = true;
+        for (std::size_t i = 0; i < sliced.size(); ++i) {
+          const Layer& layer = e.graph().model.layers[i];
+          if (sliced[i]) continue;
+          CAPTURE(layer.name);
+          if (method == "layerwise") CHECK(added[layer.name] == approx(to_add[layer.name]).epsilon(1e-9));
+          CHECK(added[layer.name] >= to_add[layer.name] * (1 - 1e-9));
         }
         CHECK(result.step_time_s >= work / 10e12 / parts);
       }
