@@ -264,6 +264,7 @@ void check_operations(const Trial& trial, const OperationCounts& counts) {
   std::set<std::string> again;
   for (const Operation& op : trial.graph.operations)
     if (op.again) again.insert(name_of_operation(op.name));
+  std::map<std::uint32_t, std::pair<double, double>> sums;  ///< FLOPs by layer: the graph's, the plan's
   for (const Operation& op : trial.graph.operations) {
     if (op.again) continue;
     CAPTURE(op.name);
@@ -273,10 +274,20 @@ void check_operations(const Trial& trial, const OperationCounts& counts) {
     const double runs = op.phase != Phase::forward ? 1 : again.contains(op.name) ? 2 : counts.forward;
     const double times = update ? counts.updates : images * runs;
     const double flops = times * (op.work.flops_per_image + op.work.flops_fixed);  // the latter of updates
-    if (flops > 0)
+    if (counts.sums && op.part == OperationPart::gradient_sum) {
+      sums[op.layer].first += flops;
+      sums[op.layer].second += of_operation.flops;
+    } else if (flops > 0) {
       CHECK(same(of_operation.flops, flops));
-    else
+    } else {
       CHECK(of_operation.images >= times);
+    }
+  }
+  // What parts add up of what others have made is not added up again.
+  for (const auto& [layer, flops] : sums) {
+    const std::string name = trial.graph.model.layers[layer].name + counts.sums;
+    CAPTURE(name);
+    CHECK(no_more(flops.first, flops.second + (done.contains(name) ? done[name].flops : 0)));
   }
   for (const auto& [name, of_operation] : done) {
     CAPTURE(name);
