@@ -86,8 +86,17 @@ TensorBytes::TensorBytes(const TrainingGraph& graph)
       single_(single_precision_outputs(graph.model, graph.options.framework, graph.options.precision)) {}
 
 double TensorBytes::operator()(LayerIndex layer) const {
-  const double element = is_single(layer, single_) ? 4 : element_bytes(graph_.options.precision);
-  return element * values_of(graph_.model.shape_of(layer));
+  return of_value(layer) * values_of(graph_.model.shape_of(layer));
+}
+
+double TensorBytes::of_inputs(std::size_t layer) const {
+  double bytes = 0;
+  for (const LayerIndex input : graph_.model.layers[layer].inputs) bytes += (*this)(input);
+  return bytes;
+}
+
+double TensorBytes::of_value(LayerIndex layer) const {
+  return is_single(layer, single_) ? 4 : element_bytes(graph_.options.precision);
 }
 
 void add_single_precision(LayerCosts& costs, const Model& model, std::size_t index,

@@ -14,6 +14,10 @@ class TensorBytes {
   explicit TensorBytes(const TrainingGraph& graph);
   /// @param layer whose output it is, or image_input
   double operator()(LayerIndex layer) const;
+  /// Of all inputs of a layer.
+  double of_inputs(std::size_t layer) const;
+  /// Of one value of the layer's output.
+  double of_value(LayerIndex layer) const;
 
  private:
   const TrainingGraph& graph_;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "models/tensor_bytes.h"
 #include "sim/lowering/plan_ops.h"
 
 namespace convoy::inline lowering {
@@ -26,7 +27,7 @@ class StageMaker {
  public:
   StageMaker(const TrainingGraph& graph, const std::vector<LayerSharding>& shardings,
              const GraphSchedule& schedule, std::uint32_t stage, std::size_t device)
-      : graph_(graph), shardings_(shardings), schedule_(schedule), stage_(stage), device_(device) {}
+      : graph_(graph), tensor_bytes_(graph), shardings_(shardings), schedule_(schedule), stage_(stage), device_(device) {}
 
   DeviceStage make(const std::vector<std::uint32_t>& stages) {
     add_operations();
@@ -136,7 +137,8 @@ class StageMaker {
       return {step.op,   std::move(name), op.work, {}, {}, static_cast<double>(split.shards->counts[device_]),
               step.again};
     const Work work = step.sharding ? share_of_elements(op.work, split.share(device_))
-                                    : share_of_kernel(graph_, op, shardings_[op.layer], device_);
+                                    : share_of_kernel(graph_.model, op, tensor_bytes_.of_inputs(op.layer),
+                                                      shardings_[op.layer], device_);
     return {step.op, std::move(name), work, {}, {}, schedule_.images(step.part), step.again};
   }
 
@@ -145,6 +147,7 @@ class StageMaker {
   }
 
   const TrainingGraph& graph_;
+  const TensorBytes tensor_bytes_;
   const std::vector<LayerSharding>& shardings_;
   const GraphSchedule& schedule_;
   std::uint32_t stage_;

@@ -84,20 +84,20 @@ double inputs_share(const Model& model, std::size_t layer, const LayerSharding& 
   return all > 0 ? own / all : 1;
 }
 
-Work share_of_kernel(const TrainingGraph& graph, const Operation& op, const LayerSharding& sharding,
-                     std::size_t device) {
+Work share_of_kernel(const Model& model, const Operation& op, double input_bytes,
+                     const LayerSharding& sharding, std::size_t device) {
   if (sharding.output.over == Over::replicate && !sharding.sums_inputs) return op.work;
   const double share = sharding.work_share(device);
   if (share == 0) return Work{};
   Work work = op.work;
-  const double inputs = std::min(input_bytes(graph, op.layer), work.bytes_per_image);
+  const double inputs = std::min(input_bytes, work.bytes_per_image);
   work.flops_per_image *= share;
   work.seconds_per_image *= share;
   work.aside_bytes_per_image *= share;
-  work.bytes_per_image = inputs * inputs_share(graph.model, op.layer, sharding, device) +
+  work.bytes_per_image = inputs * inputs_share(model, op.layer, sharding, device) +
                          (work.bytes_per_image - inputs) * sharding.output.share(device);
-  work.bytes_fixed *= parameters_share(graph.model.layers[op.layer], sharding, device);
-  set_geometry(work, graph.model.layers[op.layer], sharding, device);
+  work.bytes_fixed *= parameters_share(model.layers[op.layer], sharding, device);
+  set_geometry(work, model.layers[op.layer], sharding, device);
   return work;
 }
 

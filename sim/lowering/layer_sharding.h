@@ -53,7 +53,8 @@ double inputs_share(const Model& model, std::size_t layer, const LayerSharding& 
 /// A device's part of a kernel of a layer that is not split by images: its channels' or positions' share of
 /// the FLOPs and of the bytes that it reads and writes (halos and inputs that everyone reads count on each
 /// device), with the geometry that the device sees.
-Work share_of_kernel(const TrainingGraph& graph, const Operation& op, const LayerSharding& sharding,
-                     std::size_t device);
+/// @param input_bytes of the layer's whole inputs, an image (TensorBytes)
+Work share_of_kernel(const Model& model, const Operation& op, double input_bytes,
+                     const LayerSharding& sharding, std::size_t device);
 
 }  // namespace convoy::lowering

@@ -33,13 +33,6 @@ bool is_convolution(const Layer& layer) {
   return std::holds_alternative<Conv2d>(layer.kind) || std::holds_alternative<ConvTranspose2d>(layer.kind);
 }
 
-double input_bytes(const TrainingGraph& graph, std::size_t layer) {
-  double count = 0;
-  for (const LayerIndex input : graph.model.layers[layer].inputs)
-    count += static_cast<double>(elements(graph.model.shape_of(input)));
-  return count * element_bytes(graph.options.precision);
-}
-
 PlanOp memory_op(std::string name, std::vector<MemoryDelta> allocates, std::vector<MemoryDelta> frees) {
   return {std::move(name), Work{}, 1, std::move(allocates), std::move(frees)};
 }

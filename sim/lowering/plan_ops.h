@@ -21,9 +21,6 @@ Work part_of(const Work& whole, double input_bytes, double of_outputs, double of
 /// Whether it is a convolution, of one kind or the other (transposed).
 bool is_convolution(const Layer& layer);
 
-/// Bytes of all inputs of a layer, one image, in the precision of the graph.
-double input_bytes(const TrainingGraph& graph, std::size_t layer);
-
 /// An operation without work: no time, only memory.
 PlanOp memory_op(std::string name, std::vector<MemoryDelta> allocates, std::vector<MemoryDelta> frees);
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/tensor_bytes.h"
 #include "sim/prove/layer_maps.h"
 #include "sim/prove/prove_parts.h"
 
@@ -188,6 +189,7 @@ class PartsProver {
   const Plan& plan_;
   const Meaning& meaning_;
   const TrainingGraph& graph_;
+  const TensorBytes tensor_bytes_;
   const Machine& machine_;
   const HappensBefore& order_;
   std::int64_t micro_batches_ = 1;

@@ -60,12 +60,12 @@ double PartsProver::bytes_of(const CommMeaning& carries, EndpointId from, Endpoi
       continue;
     }
     if (result.operation == no_meaning) {
-      bytes += maps_.image_tensor().volume() * element;
+      bytes += maps_.image_tensor().volume() * tensor_bytes_.of_value(image_input);
       continue;
     }
     const Box box = sent(result, from, to);
     if (!of_parameters(result)) {
-      bytes += box.volume() * element;
+      bytes += box.volume() * tensor_bytes_.of_value(static_cast<LayerIndex>(result.layer));
       continue;
     }
     const double share = parameter_part(result.layer, box).volume() / maps_.work(result.layer).volume();

@@ -16,6 +16,7 @@ PartsProver::PartsProver(const Plan& plan, const TrainingGraph& graph, const Mac
     : plan_(plan),
       meaning_(*plan.meaning),
       graph_(graph),
+      tensor_bytes_(graph),
       machine_(machine),
       order_(order),
       maps_(graph, images_of_micro_batch()),
@@ -89,8 +90,7 @@ void PartsProver::read_graph() {
       buffers[buffer.born] += buffer.bytes_per_image * images + static_cast<double>(buffer.bytes_fixed);
   for (OpId id = 0; id < made_bytes_.size(); ++id) {
     const Operation& op = graph_.operations[id];
-    const double tensor =
-        element * images * static_cast<double>(elements(graph_.model.layers[op.layer].output));
+    const double tensor = images * tensor_bytes_(static_cast<LayerIndex>(op.layer));
     double& bytes = made_bytes_[id];
     if (op.phase == Phase::forward && op.part == OperationPart::layer) bytes = tensor;
     for (const Parameter& parameter : graph_.parameters)

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "models/tensor_bytes.h"
 #include "sim/lowering/graph_index.h"
 #include "sim/lowering/placed_plan.h"
 #include "sim/lowering/plan_ops.h"
@@ -31,7 +32,7 @@ struct FilterExchange {
 class FilterPlanner {
  public:
   FilterPlanner(const FilterOptions& options, const StrategyInput& input, double images)
-      : options_(options), input_(input), graph_(input.graph), index_(input.graph), images_(images) {
+      : options_(options), input_(input), graph_(input.graph), tensor_bytes_(input.graph), index_(input.graph), images_(images) {
     work_.images = images;
     if (input.meaning) begin_meaning();
     for (SharedConvolution& shared : share_filters(input, options.shares, options.master, images))
@@ -53,8 +54,8 @@ class FilterPlanner {
     exchange.forward = index_.forward(shared.layer).value();
     exchange.data_gradient = index_.data_gradient(shared.layer);
     exchange.weight_gradient = index_.weight_gradient(shared.layer).value();
-    exchange.input_bytes = images_ * input_bytes(graph_, shared.layer);
-    exchange.output_bytes = images_ * element * static_cast<double>(elements(layer.output));
+    exchange.input_bytes = images_ * tensor_bytes_.of_inputs(shared.layer);
+    exchange.output_bytes = images_ * tensor_bytes_(static_cast<LayerIndex>(shared.layer));
     for (const ParameterTensor& tensor : layer.parameters)
       if (tensor.role == ParameterRole::weight)
         exchange.filter_bytes += element * static_cast<double>(tensor.elements);
@@ -233,17 +234,17 @@ class FilterPlanner {
   PlanOp sum_of_partials(const FilterExchange& e) {
     const bool own = e.convolution.filters[options_.master] > 0;
     const double additions = static_cast<double>(e.workers.size()) - (own ? 0 : 1);
-    const double element = element_bytes(graph_.options.precision);
+    const LayerIndex input = graph_.model.layers[e.convolution.layer].inputs.front();
     Work work;
     work.kind = KernelKind::elementwise;
     work.phase = Phase::data_gradient;
-    work.flops_per_image = additions * e.input_bytes / images_ / element;
+    work.flops_per_image = additions * e.input_bytes / images_ / tensor_bytes_.of_value(input);
     work.bytes_per_image = 3 * additions * e.input_bytes / images_;
     PlanOp op{graph_.operations[*e.data_gradient].name + " sum", work, images_, {}, {}};
     OpMeaning meaning;
     meaning.act = OpMeaning::Act::add;
     meaning.operation = *e.data_gradient;
-    meaning.layer = static_cast<std::uint32_t>(graph_.model.layers[e.convolution.layer].inputs.front());
+    meaning.layer = static_cast<std::uint32_t>(input);
     work_.mean(op, meaning);
     return op;
   }
@@ -350,6 +351,7 @@ class FilterPlanner {
   const FilterOptions& options_;
   const StrategyInput& input_;
   const TrainingGraph& graph_;
+  const TensorBytes tensor_bytes_;
   const GraphIndex index_;
   double images_;
   PlacedWork work_;

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "models/tensor_bytes.h"
 #include "sim/lowering/plan_ops.h"
 
 namespace convoy::inline strategies {
@@ -26,7 +27,7 @@ class Probe {
       : input_(input),
         shared_(shared),
         images_(images),
-        read_bytes_(input_bytes(input.graph, shared.layer)) {}
+        read_bytes_(TensorBytes(input.graph).of_inputs(shared.layer)) {}
 
   double time_s(const Device& device, std::int64_t filters) {
     const auto [known, fresh] = known_s_.try_emplace({device.type, filters});

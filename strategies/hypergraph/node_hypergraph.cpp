@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "models/tensor_bytes.h"
 #include "sim/lowering/graph_index.h"
 
 namespace convoy::inline strategies {
@@ -146,7 +147,7 @@ class HypergraphBuilder {
  public:
   HypergraphBuilder(const TrainingGraph& graph, const Granularity& granularity, std::uint32_t parts,
                     double epsilon)
-      : graph_(graph), index_(graph), granularity_(granularity), parts_(parts) {
+      : graph_(graph), tensor_bytes_(graph), index_(graph), granularity_(granularity), parts_(parts) {
     const std::size_t n = graph.model.layers.size();
     result_.layers.resize(n);
     for (std::uint32_t i = 0; i < n; ++i) describe(i);
@@ -174,7 +175,7 @@ class HypergraphBuilder {
     NodeLayer& node = result_.layers[i];
     node.model_layer = i;
     node.channels = layer(i).output.front();
-    node.bytes = element_bytes(graph_.options.precision) * static_cast<double>(elements(layer(i).output));
+    node.bytes = tensor_bytes_(static_cast<LayerIndex>(i));
     const std::vector<LayerIndex>& inputs = layer(i).inputs;
     node.reads_image = std::find(inputs.begin(), inputs.end(), image_input) != inputs.end();
     node.gradient = index_.needs_gradient(i);
@@ -327,6 +328,7 @@ class HypergraphBuilder {
   }
 
   const TrainingGraph& graph_;
+  const TensorBytes tensor_bytes_;
   const GraphIndex index_;
   const Granularity& granularity_;
   std::uint32_t parts_;

@@ -8,7 +8,9 @@
 #include <memory>
 #include <optional>
 
+#include "models/frozen.h"
 #include "models/memory_rules.h"
+#include "models/tensor_bytes.h"
 #include "sim/lowering/plan_ops.h"
 
 namespace convoy::inline strategies {
@@ -41,7 +43,7 @@ class Slicer {
  public:
   Slicer(const TrainingGraph& graph, const NodeHypergraph& nodes, const Parts& parts, std::uint32_t count,
          double images, std::uint32_t micro_batches, bool meaning)
-      : graph_(graph), layers_(nodes.layers), parts_(parts), count_(count), images_(images) {
+      : graph_(graph), tensor_bytes_(graph), layers_(nodes.layers), parts_(parts), count_(count), images_(images) {
     work_.images = images;
     work_.micro_batches = micro_batches;
     share_.assign(layers_.size(), std::vector<double>(count, 0.0));
@@ -185,7 +187,7 @@ class Slicer {
   }
 
   double image_bytes() const {
-    return element_bytes(graph_.options.precision) * static_cast<double>(elements(graph_.model.input));
+    return tensor_bytes_(image_input);
   }
 
   /// Share of an input's channels that part p's blocks of layer i read, or all of its blocks.
@@ -384,7 +386,7 @@ class Slicer {
   PlanOp kernel(std::uint32_t i, OpId id, std::uint32_t p) {
     const Operation& operation = graph_.operations[id];
     const bool loss = operation.phase == Phase::data_gradient && operation.part != OperationPart::layer;
-    const double in_bytes = loss ? 0 : input_bytes(graph_, layers_[i].model_layer);
+    const double in_bytes = loss ? 0 : tensor_bytes_.of_inputs(layers_[i].model_layer);
     PlanOp op{
         operation.name, part_of(operation.work, in_bytes, share_[i][p], reads_[i][p]), images_, {}, {}, id};
     mean(op, i, id);
@@ -393,14 +395,13 @@ class Slicer {
 
   /// Adds up the gradients that other parts have made of p's nodes; the first is for free where p makes none.
   PlanOp sum_of_partials(std::uint32_t i, std::uint32_t p) const {
-    const double element = element_bytes(graph_.options.precision);
     const double received = owned_bytes(i, p);
     const double own = local_[i][p] ? 0 : layers_[i].bytes * share_[i][p] * images_;
     const double added = std::max(0.0, received - own) / images_;
     Work work;
     work.kind = KernelKind::elementwise;
     work.phase = Phase::data_gradient;
-    work.flops_per_image = added / element;
+    work.flops_per_image = added / tensor_bytes_.of_value(static_cast<LayerIndex>(layers_[i].model_layer));
     work.bytes_per_image = 3 * added;
     return {name_of(i) + ".partial_gradient_sum", work, images_, {}, {}};
   }
@@ -483,21 +484,21 @@ class Slicer {
   }
 
   void add_update(std::uint32_t p, PlacedDevice& device) {
-    double own = 0, all = 0;
+    double trained = 0, frozen = 0;  // elements
     for (std::uint32_t i = 0; i < graph_.model.layers.size(); ++i) {
-      const auto parameters = static_cast<double>(graph_.model.layers[i].parameter_elements());
-      all += parameters;
-      own += parameters * share_[i][p];
+      const Layer& layer = graph_.model.layers[i];
+      (layer.frozen ? frozen : trained) += static_cast<double>(layer.parameter_elements()) * share_[i][p];
       if (share_[i][p] == 0 || !layers_[i].update) continue;
       const OpId id = *layers_[i].update;
       const Work work = part_of(graph_.operations[id].work, 0, share_[i][p], share_[i][p]);
       mean(device.update.emplace_back(PlanOp{graph_.operations[id].name, work, 1, {}, {}, id}), i, id);
     }
-    device.states = graph_.resident_bytes();
-    for (double& bytes : device.states) bytes *= all > 0 ? own / all : 0;
+    device.states = resident_bytes(trained, graph_.options);
+    device.states[static_cast<std::size_t>(MemoryClass::weights)] += frozen_bytes(frozen, graph_.options);
   }
 
   const TrainingGraph& graph_;
+  const TensorBytes tensor_bytes_;
   const std::vector<NodeLayer>& layers_;
   const Parts& parts_;
   std::uint32_t count_;

@@ -7,20 +7,24 @@
 #include <limits>
 #include <optional>
 
+#include "models/frozen.h"
+#include "models/tensor_bytes.h"
+
 namespace convoy::inline strategies {
 namespace {
 
 /// Bytes of what each operation hands on, for the whole batch.
 std::vector<double> result_bytes(const TrainingGraph& graph, double images) {
   const double element = element_bytes(graph.options.precision);
-  const auto tensor = [&](const Shape& shape) {
-    return element * static_cast<double>(elements(shape)) * images;
+  const TensorBytes tensor_bytes(graph);
+  const auto output = [&](const Operation& operation) {
+    return tensor_bytes(static_cast<LayerIndex>(operation.layer)) * images;
   };
   std::vector<double> bytes(graph.operations.size(), 0.0);
   for (OpId id = 0; id < graph.operations.size(); ++id) {
     const Operation& operation = graph.operations[id];
     if (operation.phase == Phase::forward && operation.work.kind != KernelKind::softmax_loss)
-      bytes[id] = tensor(graph.model.layers[operation.layer].output);
+      bytes[id] = output(operation);
   }
   for (const Parameter& parameter : graph.parameters)
     bytes[parameter.gradient] += element * static_cast<double>(parameter.elements);
@@ -34,7 +38,7 @@ std::vector<double> result_bytes(const TrainingGraph& graph, double images) {
     const Operation& operation = graph.operations[id];
     bytes[id] = std::max(bytes[id], made[id]);
     if (bytes[id] == 0 && operation.phase == Phase::data_gradient)
-      bytes[id] = tensor(graph.model.layers[operation.layer].output);
+      bytes[id] = output(operation);
   }
   return bytes;
 }
@@ -54,12 +58,15 @@ double sum(const std::array<double, memory_class_count>& bytes) {
 
 }  // namespace
 
-std::array<double, memory_class_count> layer_resident_bytes(const TrainingGraph& graph, std::uint32_t layer) {
+StateBytes layer_resident_bytes(const TrainingGraph& graph, std::uint32_t layer) {
   TrainingGraph one;
   one.options = graph.options;
   for (const Parameter& parameter : graph.parameters)
     if (parameter.layer == layer) one.parameters.push_back(parameter);
-  return one.resident_bytes();
+  StateBytes bytes = one.resident_bytes();
+  bytes[static_cast<std::size_t>(MemoryClass::weights)] +=
+      frozen_bytes(frozen_elements(graph.model.layers[layer]), graph.options);
+  return bytes;
 }
 
 OperationDag operation_dag(const StrategyInput& input, double images, std::uint32_t devices) {
@@ -99,13 +106,22 @@ OperationDag operation_dag(const StrategyInput& input, double images, std::uint3
     }
     figures[variable].output_bytes += element * static_cast<double>(parameter.elements);
   }
+  for (std::uint32_t layer = 0; layer < graph.model.layers.size(); ++layer) {
+    if (frozen_elements(graph.model.layers[layer]) == 0) continue;
+    variable_of[layer] = static_cast<NodeId>(nodes.size());
+    nodes.push_back({OperationDag::Content::variable, layer, graph.model.layers[layer].name + ".parameters",
+                     MemoryClass::weights});
+    figures.push_back({0, 0, sum(layer_resident_bytes(graph, layer))});
+  }
   for (OpId id = 0; id < graph.operations.size(); ++id) {
     const Operation& operation = graph.operations[id];
     const NodeId variable = variable_of[operation.layer];
     // The layer's own kernels, not the losses and sums of gradients that stand beside them.
     const bool kernel = operation.part == OperationPart::layer && !operation.again;
     const bool reads = operation.phase != Phase::weight_gradient;
-    if (variable != 0 && kernel && reads) edges.emplace_back(variable, id);
+    if (variable == 0 || !kernel || !reads) continue;
+    edges.emplace_back(variable, id);
+    if (graph.model.layers[operation.layer].frozen) together.emplace_back(variable, id);
   }
 
   const auto image_buffer = std::find_if(graph.buffers.begin(), graph.buffers.end(),

@@ -31,6 +31,7 @@ struct OperationDag {
   Dag dag;
 };
 
+/// What reads parameters that are not trained is where they are: they are never sent.
 /// @param images of the batch
 /// @param devices the times are the means of theirs, with what they wait for their hosts (operation_prices_s)
 /// Outputs are whole tensors: a forward operation's result (with its masks and indices), the gradients of all
@@ -38,7 +39,7 @@ struct OperationDag {
 OperationDag operation_dag(const StrategyInput& input, double images, std::uint32_t devices);
 
 /// Weights, gradients and optimizer state of one of a model's layers, by class.
-std::array<double, memory_class_count> layer_resident_bytes(const TrainingGraph& graph, std::uint32_t layer);
+StateBytes layer_resident_bytes(const TrainingGraph& graph, std::uint32_t layer);
 
 /// What a message between two of the first `devices` devices costs: means over the ways from the first to
 /// each other one.

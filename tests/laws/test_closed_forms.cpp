@@ -230,7 +230,8 @@ TEST_CASE("freezing a layer changes no device's bytes of weights, and leaves no 
        {"{kind: data_parallel, sync: all_reduce}",
         "{kind: data_parallel, sync: parameter_server, servers: 1}",
         "{kind: pipeline, stages: 2, micro_batches: 2}", "{kind: hybrid, conv: filter, fc: channel}",
-        "{kind: hybrid, conv: height, fc: replicated}", "{kind: filter_parallel}"}) {
+        "{kind: hybrid, conv: height, fc: replicated}", "{kind: filter_parallel}", "{kind: hypergraph}",
+        "{kind: pardnn}"}) {
     CAPTURE(strategy);
     const StateBytes all = states(strategy, false), some = states(strategy, true);
     const auto weights = static_cast<std::size_t>(MemoryClass::weights);

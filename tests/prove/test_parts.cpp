@@ -285,3 +285,23 @@ TEST_CASE("plans with layers that are not trained are proved") {
     CHECK(proof.outcome == Proof::Outcome::proved);
   }
 }
+
+TEST_CASE("tensors that autocast has in single precision are sent so, by every strategy") {
+  const std::string model =
+      "{name: part, input: [3, 8, 8], loss: cross_entropy, layers: [{name: a, kind: conv2d, out_channels: 8, "
+      "kernel: 3, padding: 1}, {name: n, kind: layer_norm}, {name: b, kind: conv2d, out_channels: 8, "
+      "kernel: 3, padding: 1}, {name: s, kind: add, inputs: [n, b]}, {name: m, kind: group_norm, groups: 2}, "
+      "{name: c, kind: conv2d, out_channels: 8, kernel: 3, padding: 1}, {name: flat, kind: flatten}, "
+      "{name: fc, kind: linear, out_features: 10}]}";
+  TrainingOptions half;
+  half.framework = Framework::pytorch;
+  half.precision = Precision::fp16;
+  for (const std::string& kind : kinds) {
+    CAPTURE(kind);
+    const lab::Experiment it =
+        lab::Experiment::with_global_batch(model, star(2, "1GB/s", "1us"), "{kind: " + kind + "}", 8, half);
+    const Proof proof = proof_of(it, plan_with_meaning(it));
+    CAPTURE(proof.text);
+    CHECK(proof.outcome == Proof::Outcome::proved);
+  }
+}

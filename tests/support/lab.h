@@ -80,8 +80,8 @@ inline std::string custom_model(int layers, std::int64_t parameters) {
 /// One ideal 10 TFLOPS device a server: 1 GFLOP takes 0.1 ms.
 inline std::string ideal_servers() {
   return "servers: {box: {devices: [{device: ideal, count: 1}], interconnect: {kind: none}}}, "
-         "devices: {ideal: {peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: "
-         "1.0, "
+         "devices: {ideal: {peak: {fp32: 10TFLOPS, fp16: 20TFLOPS}, memory: 16GiB, memory_bandwidth: "
+         "500GB/s, efficiency: 1.0, "
          "launch_overhead: 0us}}";
 }
 
