@@ -32,7 +32,12 @@ struct FilterExchange {
 class FilterPlanner {
  public:
   FilterPlanner(const FilterOptions& options, const StrategyInput& input, double images)
-      : options_(options), input_(input), graph_(input.graph), tensor_bytes_(input.graph), index_(input.graph), images_(images) {
+      : options_(options),
+        input_(input),
+        graph_(input.graph),
+        tensor_bytes_(input.graph),
+        index_(input.graph),
+        images_(images) {
     work_.images = images;
     if (input.meaning) begin_meaning();
     for (SharedConvolution& shared : share_filters(input, options.shares, options.master, images))

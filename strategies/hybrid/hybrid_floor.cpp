@@ -20,6 +20,7 @@ std::optional<CostTable::Split> split_of(const HybridOptions& options, std::int6
   if (options.scheme != HybridScheme::all_at_once || devices % options.replicas != 0) return std::nullopt;
   CostTable::Split split{devices / options.replicas};
   for (const LayoutRule& rule : options.rules) {
+    if (rule.added) return std::nullopt;  // how much of a layer a device does, it alone knows
     if (!is_grid(rule)) continue;
     if (rule.grid.h * rule.grid.w != split.devices) return std::nullopt;  // cannot run
     if (split.grid && split.grid->h != rule.grid.h) return std::nullopt;  // layers with different grids

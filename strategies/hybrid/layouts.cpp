@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <stdexcept>
 
 #include "models/locality.h"
 #include "sim/base/key_parts.h"
@@ -19,16 +20,37 @@ namespace {
 constexpr std::string_view grid_words = "{height: ROWS, width: COLUMNS}";
 constexpr std::array<std::string_view, 7> names{"batch", "filter",   "channel",   "height",
                                                 "width", grid_words, "replicated"};
-const std::vector<std::string> layout_words{"batch",  "filter", "channel",   "pairs",
-                                            "height", "width",  "replicated"};
 
-std::vector<LayerLayout> turns_of(std::size_t word) {
-  static const std::vector<std::vector<LayerLayout>> table{
-      {LayerLayout::batch},     {LayerLayout::filter},
-      {LayerLayout::channel},   {LayerLayout::filter, LayerLayout::channel},
-      {LayerLayout::height},    {LayerLayout::width},
-      {LayerLayout::replicated}};
-  return table[word];
+struct LayoutWord {
+  std::string text;
+  std::vector<LayerLayout> turns;
+};
+const std::vector<LayoutWord> own_words{
+    {"batch", {LayerLayout::batch}},          {"filter", {LayerLayout::filter}},
+    {"channel", {LayerLayout::channel}},      {"pairs", {LayerLayout::filter, LayerLayout::channel}},
+    {"height", {LayerLayout::height}},        {"width", {LayerLayout::width}},
+    {"replicated", {LayerLayout::replicated}}};
+
+/// Layouts of programs that are built with this library.
+struct AddedLayouts {
+  std::vector<LayoutEntry> entries;
+  bool closed = false;  ///< the words are in use
+};
+AddedLayouts& added_layouts() {
+  static AddedLayouts added;
+  return added;
+}
+
+/// Those of own_words, and then the added ones.
+const std::vector<std::string>& layout_words() {
+  static const std::vector<std::string> words = [] {
+    added_layouts().closed = true;
+    std::vector<std::string> all;
+    for (const LayoutWord& word : own_words) all.push_back(word.text);
+    for (const LayoutEntry& entry : added_layouts().entries) all.emplace_back(entry.name);
+    return all;
+  }();
+  return words;
 }
 
 /// `{height, width}`: a grid of parts of an image.
@@ -43,7 +65,7 @@ const Keys<Size2>& grid_keys() {
 
 /// A layout by its word, or a grid. @param words for people, those that are of use
 ValueForm layout_form(std::string words) {
-  return forms::either({forms::name(layout_words), forms::parts("{height, width}")}).said(std::move(words));
+  return forms::either({forms::name(layout_words()), forms::parts("{height, width}")}).said(std::move(words));
 }
 
 /// Sets what `key` says of the layout.
@@ -54,14 +76,19 @@ void read_layout(YamlMap& map, std::string_view key, LayoutRule& rule) {
   if (node.kind == YamlNode::Kind::mapping) {
     if (!node.find("height") && !node.find("width"))
       map.fail(key, fmt::format("a mapping is a grid, {}; any other layout is one word of {}", grid_words,
-                                list_of(layout_words)));
+                                list_of(layout_words())));
     rule.turns = {LayerLayout::grid};
     read_part(grid_keys(), map.map(key), rule.grid);
     rule.text = grid_text(rule.grid);
   } else {
-    const std::size_t word = map.choice(key, layout_words, grid_words);
-    rule.turns = turns_of(word);
-    rule.text = layout_words[word];
+    const std::size_t word = map.choice(key, layout_words(), grid_words);
+    rule.text = layout_words()[word];
+    if (word < own_words.size()) {
+      rule.turns = own_words[word].turns;
+    } else {
+      rule.turns = {LayerLayout::added};
+      rule.added = &added_layouts().entries[word - own_words.size()];
+    }
   }
 }
 
@@ -170,9 +197,14 @@ bool can_have(const Layer& layer, LayerLayout layout) {
     case LayerLayout::height:
     case LayerLayout::width:
     case LayerLayout::grid:
+    case LayerLayout::added:
       break;
   }
   return is_spatial(layer);
+}
+
+bool can_have(const Layer& layer, const LayoutRule& rule, LayerLayout layout) {
+  return layout == LayerLayout::added ? rule.added->fits(layer) : can_have(layer, layout);
 }
 
 /// The path of another key of the entry that a rule was read from.
@@ -230,10 +262,12 @@ std::vector<std::size_t> named(const Model& model, const LayoutRule& rule) {
   for (std::size_t l = 0; l < names.size(); ++l)
     if (can_have(layer, static_cast<LayerLayout>(l)))
       able += fmt::format("{}{}", able.empty() ? "" : ", ", names[l]);
+  for (const LayoutEntry& entry : added_layouts().entries)
+    if (entry.fits(layer)) able += fmt::format(", {}", entry.name);
   throw InputError(
       rule.pos, fmt::format("{}: layer '{}' ({}{}) cannot be shared out by {}; allowed for it: {}", rule.path,
                             layer.name, kind_name(layer.kind), has_groups(layer) ? " with groups" : "",
-                            to_string(layout), able));
+                            layout == LayerLayout::added ? rule.added->name : to_string(layout), able));
 }
 
 void apply(const Model& model, const LayoutRule& rule, std::vector<DecidedLayout>& layouts) {
@@ -243,13 +277,13 @@ void apply(const Model& model, const LayoutRule& rule, std::vector<DecidedLayout
   for (const std::size_t i : layers) {
     const Layer& layer = model.layers[i];
     const LayerLayout layout = rule.turns[turn % rule.turns.size()];
-    const bool able = can_have(layer, layout);
+    const bool able = can_have(layer, rule, layout);
     if (decides(layer)) {
       if (!able) fail_unable(rule, layer, layout);
       ++turn;
     }
     if (!able) continue;
-    layouts[i] = {layout, rule.path, rule.pos, rule.grid};
+    layouts[i] = {layout, rule.path, rule.pos, rule.grid, rule.added};
     any = true;
   }
   if (!any) fail_unable(rule, model.layers[layers.front()], rule.turns.front());
@@ -260,6 +294,19 @@ void apply(const Model& model, const LayoutRule& rule, std::vector<DecidedLayout
 std::string_view to_string(LayerLayout layout) { return names[static_cast<std::size_t>(layout)]; }
 
 std::string grid_text(const Size2& grid) { return fmt::format("height {} x width {}", grid.h, grid.w); }
+
+void add_layout(LayoutEntry entry) {
+  AddedLayouts& added = added_layouts();
+  if (added.closed)
+    throw std::logic_error(fmt::format("layout '{}' is added too late: the keys are in use", entry.name));
+  const auto is_it = [&](const auto& other) { return other == entry.name; };
+  if (std::any_of(own_words.begin(), own_words.end(),
+                  [&](const LayoutWord& word) { return is_it(word.text); }) ||
+      std::any_of(added.entries.begin(), added.entries.end(),
+                  [&](const LayoutEntry& other) { return is_it(other.name); }))
+    throw std::logic_error(fmt::format("there is a layout '{}'", entry.name));
+  added.entries.push_back(entry);
+}
 
 const Keys<std::vector<LayoutRule>>& layout_keys() {
   using Rules = std::vector<LayoutRule>;

@@ -9,6 +9,7 @@
 
 #include "models/model.h"
 #include "sim/base/keys.h"
+#include "strategies/hybrid/add_layout.h"
 
 namespace convoy::inline strategies {
 
@@ -21,8 +22,9 @@ enum class LayerLayout : std::uint8_t {
   width,       ///< by columns
   grid,        ///< by rows and columns
   replicated,  ///< everyone does all of it
+  added,       ///< as a LayoutEntry says
 };
-std::string_view to_string(LayerLayout layout);
+std::string_view to_string(LayerLayout layout);  ///< not of `added`
 /// Whether devices have parts of the images: rows, columns or both.
 inline bool is_by_space(LayerLayout layout) {
   return layout == LayerLayout::height || layout == LayerLayout::width || layout == LayerLayout::grid;
@@ -32,11 +34,12 @@ std::string grid_text(const Size2& grid);
 
 /// An entry of the strategy's YAML that gives layers a layout.
 struct LayoutRule {
-  std::string path;                ///< "strategy.conv", "strategy.groups.0.layout"
-  SourcePos pos;                   ///< of the layout
-  std::vector<LayerLayout> turns;  ///< layers get them in turn: one, or filter and channel (`pairs`)
-  Size2 grid{};                    ///< of LayerLayout::grid: parts of the rows and of the columns
-  std::string kind = {};           ///< "conv", "fc" or a layer kind; "": any
+  std::string path;                    ///< "strategy.conv", "strategy.groups.0.layout"
+  SourcePos pos;                       ///< of the layout
+  std::vector<LayerLayout> turns;      ///< layers get them in turn: one, or filter and channel (`pairs`)
+  Size2 grid{};                        ///< of LayerLayout::grid: parts of the rows and of the columns
+  const LayoutEntry* added = nullptr;  ///< of LayerLayout::added
+  std::string kind = {};               ///< "conv", "fc" or a layer kind; "": any
   SourcePos kind_pos = {};
   std::vector<std::string> layers = {};  ///< none: any; one: a name or a pattern with *; two: from and to
   SourcePos layers_pos = {};
@@ -51,7 +54,8 @@ struct DecidedLayout {
   std::optional<LayerLayout> layout;  ///< nothing: it follows its input
   std::string path;                   ///< of the rule, for errors
   SourcePos pos;
-  Size2 grid{};  ///< of LayerLayout::grid: parts of the rows and of the columns
+  Size2 grid{};                        ///< of LayerLayout::grid: parts of the rows and of the columns
+  const LayoutEntry* added = nullptr;  ///< of LayerLayout::added
 };
 
 /// Layouts of the layers of a model: of rules that name a layer the last one counts; convolutions, linear

@@ -130,10 +130,20 @@ class LayerSharder {
         check_grid(decided);
         return on_grid(grid_text(decided.grid), static_cast<std::size_t>(decided.grid.h),
                        static_cast<std::size_t>(decided.grid.w));
+      case LayerLayout::added:
+        return as_added(*decided.added);
       case LayerLayout::replicated:
         break;
     }
     return replicated_layer(layer());
+  }
+
+  LayerSharding as_added(const LayoutEntry& entry) const {
+    LayerInGroup of{model_, layer(), {}, devices_};
+    for (std::size_t k = 0; k < layer().inputs.size(); ++k) of.inputs.push_back(made(k));
+    LayerSharding sharding = entry.annotate(of);
+    sharding.layout = entry.name;
+    return sharding;
   }
 
   LayerSharding by_images() const {

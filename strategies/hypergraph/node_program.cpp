@@ -43,7 +43,12 @@ class Slicer {
  public:
   Slicer(const TrainingGraph& graph, const NodeHypergraph& nodes, const Parts& parts, std::uint32_t count,
          double images, std::uint32_t micro_batches, bool meaning)
-      : graph_(graph), tensor_bytes_(graph), layers_(nodes.layers), parts_(parts), count_(count), images_(images) {
+      : graph_(graph),
+        tensor_bytes_(graph),
+        layers_(nodes.layers),
+        parts_(parts),
+        count_(count),
+        images_(images) {
     work_.images = images;
     work_.micro_batches = micro_batches;
     share_.assign(layers_.size(), std::vector<double>(count, 0.0));
@@ -186,9 +191,7 @@ class Slicer {
     }
   }
 
-  double image_bytes() const {
-    return tensor_bytes_(image_input);
-  }
+  double image_bytes() const { return tensor_bytes_(image_input); }
 
   /// Share of an input's channels that part p's blocks of layer i read, or all of its blocks.
   double read_share(std::uint32_t i, const NodeLayer::Input& input, std::optional<std::uint32_t> p = {}) {

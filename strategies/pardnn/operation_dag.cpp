@@ -37,8 +37,7 @@ std::vector<double> result_bytes(const TrainingGraph& graph, double images) {
   for (OpId id = 0; id < graph.operations.size(); ++id) {
     const Operation& operation = graph.operations[id];
     bytes[id] = std::max(bytes[id], made[id]);
-    if (bytes[id] == 0 && operation.phase == Phase::data_gradient)
-      bytes[id] = output(operation);
+    if (bytes[id] == 0 && operation.phase == Phase::data_gradient) bytes[id] = output(operation);
   }
   return bytes;
 }

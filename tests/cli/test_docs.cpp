@@ -139,7 +139,7 @@ TEST_CASE("docs: examples of extending.md are the files that are compiled, and i
     CAPTURE(what);
     CHECK(page(file).find(what) != std::string::npos);
   }
-  CHECK(examples == 9);
+  CHECK(examples == 11);
   CHECK(places >= 15);
 }
 

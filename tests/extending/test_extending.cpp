@@ -11,6 +11,7 @@
 #include "sim/replay/replay.h"
 #include "strategies/add_strategy.h"
 #include "tests/extending/chain_fabric.h"
+#include "tests/extending/dealt_layout.h"
 #include "tests/extending/one_device.h"
 #include "tests/extending/star_all_reduce.h"
 #include "tests/support/approx.h"
@@ -74,6 +75,57 @@ TEST_CASE("extending: the strategy is single on another device") {
       "s.yaml:1:20: strategy.devise: unknown key (did you mean 'device'?); known here: device, kind",
       InputError);
   CHECK(one_device_entry().keys.front().values == "0 | 0 to 1000000");
+}
+
+TEST_CASE("extending: a layout composes with all that hybrids do") {
+  add_layout(dealt_layout());
+  CHECK_THROWS_WITH_AS(add_layout(dealt_layout()), "there is a layout 'dealt'", std::logic_error);
+  CHECK_THROWS_WITH_AS(add_layout({"filter", nullptr, nullptr}), "there is a layout 'filter'",
+                       std::logic_error);
+  // Channels divide by the devices: dealt out, every device has as many as if they were consecutive.
+  const std::string model =
+      "{name: part, input: [4, 16, 16], loss: cross_entropy, layers: [{name: a, kind: conv2d, out_channels: "
+      "8, "
+      "kernel: 3, padding: 1}, {name: ra, kind: relu}, {name: b, kind: conv2d, out_channels: 16, kernel: 3, "
+      "padding: 1}, {name: rb, kind: relu}, {name: flat, kind: flatten}, {name: c, kind: linear, "
+      "out_features: "
+      "32}, {name: d, kind: linear, out_features: 8}]}";
+  for (const std::string strategy :
+       {"{kind: hybrid, conv: LAYOUT, fc: LAYOUT}", "{kind: hybrid, conv: batch, fc: LAYOUT, zero: 1}",
+        "{kind: hybrid, conv: LAYOUT, fc: batch, zero: 2, micro_batches: 2}",
+        "{kind: hybrid, conv: LAYOUT, fc: LAYOUT, replicas: 2, zero: 3}",
+        "{kind: hybrid, conv: batch, fc: LAYOUT, scheme: c}",
+        "{kind: pipeline, stages: 2, micro_batches: 4, inner: {kind: hybrid, conv: LAYOUT, fc: LAYOUT}}",
+        "{kind: pipeline, stages: 2, micro_batches: 4, recompute: always, "
+        "inner: {kind: hybrid, conv: LAYOUT, fc: LAYOUT}}"})
+    for (const Recomputation recompute : {Recomputation::none, Recomputation::sqrt}) {
+      TrainingOptions options;
+      options.recompute = recompute;
+      const auto with = [&](const std::string& layout) {
+        std::string text = strategy;
+        for (std::size_t at; (at = text.find("LAYOUT")) != std::string::npos;) text.replace(at, 6, layout);
+        return lab::Experiment::with_global_batch(model, lab::star(4, "1GB/s", "1us"), text, 16, options);
+      };
+      CAPTURE(strategy);
+      if (recompute != Recomputation::none && !with("filter").takes_recomputation()) continue;
+      const lab::Experiment dealt = with("dealt"), filters = with("filter");
+      const ReplayResult own = dealt.run(), theirs = filters.run();
+      CHECK(own.step_time_s == approx(theirs.step_time_s));
+      CHECK(own.comm_bytes == approx(theirs.comm_bytes));
+      for (std::size_t d = 0; d < own.endpoints.size(); ++d) {
+        CHECK(own.endpoints[d].compute_s == approx(theirs.endpoints[d].compute_s));
+        CHECK(own.endpoints[d].peak_memory_bytes == theirs.endpoints[d].peak_memory_bytes);
+      }
+    }
+  CHECK_THROWS_WITH_AS(
+      lab::Experiment(
+          "{name: part, input: [4, 8, 8], layers: [{name: a, kind: conv2d, out_channels: 8, kernel: 1, "
+          "groups: 2}]}",
+          lab::star(2, "1GB/s", "1us"), "{kind: hybrid, conv: dealt}", 4),
+      doctest::Contains(
+          "layer 'a' (conv2d with groups) cannot be shared out by dealt; allowed for it: batch"),
+      InputError);
+  CHECK_THROWS_AS(add_layout({"late", nullptr, nullptr}), std::logic_error);
 }
 
 TEST_CASE("extending: the all-reduce takes 2 (alpha + (N - 1) S/B)") {
