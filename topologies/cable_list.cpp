@@ -29,7 +29,8 @@ Keys<CableEntry> make_cable_entry_table(CablePlace place) {
                                         &C::bandwidth_Bps)
                    .required(),
                optional_quantity_key<C>("latency", "0s", Dimension::time, false, "one way", &C::latency_s),
-               optional_text_key<C>("name", "FROM-TO", "a text", "of the cable", &C::name)};
+               optional_text_key<C>("name", "FROM-TO", "a text", "of the cable", &C::name).at(&C::name_pos)};
+  append_keys(keys, repeat_keys(&C::repeat));
   if (place == CablePlace::server)
     keys.push_back(choice_key<C>("kind", cable_kind_names,
                                  "what it is: staging and NCCL's choice of algorithms depend on it",
@@ -56,20 +57,96 @@ std::vector<KeyText> cable_entry_keys(CablePlace place) { return texts_of(cable_
 
 std::vector<CableEntry> read_cable_list(YamlMap& map, double efficiency, CablePlace place) {
   std::vector<CableEntry> entries;
-  std::set<std::string> names;
   for (YamlMap& link : map.maps("links")) {
-    CableEntry entry;
+    CableEntry& entry = entries.emplace_back();
     entry.path = link.path();
+    entry.name_pos = link.pos();
     read_part(cable_entry_table(place), link, entry);
-    if (entry.from == entry.to) link.fail("to", fmt::format("a cable from '{}' to itself", entry.to));
     if (place == CablePlace::fabric) entry.kind = LinkKind::network;
     entry.bandwidth_Bps *= efficiency;
-    if (!link.has("name")) entry.name = entry.from + '-' + entry.to;
-    if (!names.insert(entry.name).second)
-      link.fail("name", fmt::format("there is a cable '{}' already; give this one a `name`", entry.name));
-    entries.push_back(std::move(entry));
   }
   return entries;
+}
+
+std::vector<CableEntry> written_out(const std::vector<CableEntry>& entries, const RuleNames& names) {
+  std::vector<CableEntry> cables;
+  std::set<std::string> taken;
+  for (const CableEntry& entry : entries) {
+    const NameRule from(entry.from, entry.from_pos, entry.path + ".from");
+    const NameRule to(entry.to, entry.to_pos, entry.path + ".to");
+    const NameRule name(entry.name, entry.name_pos, entry.path + ".name");
+    entry.repeat.for_each(names, [&](const RuleNames& values) {
+      CableEntry& cable = cables.emplace_back(entry);
+      cable.from = from.text(values);
+      cable.to = to.text(values);
+      cable.name = entry.name.empty() ? cable.from + '-' + cable.to : name.text(values);
+      if (cable.from == cable.to)
+        throw InputError(entry.to_pos,
+                         fmt::format("{}.to: a cable from '{}' to itself", entry.path, cable.to));
+      if (!taken.insert(cable.name).second)
+        throw InputError(entry.name_pos,
+                         fmt::format("{}.name: there is a cable '{}' already; give this one a `name`",
+                                     entry.path, cable.name));
+    });
+  }
+  return cables;
+}
+
+namespace {
+
+const Keys<PlaceEntry>& place_table() {
+  using P = PlaceEntry;
+  static const Keys<P> keys = [] {
+    Keys<P> table{
+        optional_text_key<P>("name", "", "a name", "of the place", &P::name).required().at(&P::pos)};
+    append_keys(table, repeat_keys(&P::repeat));
+    return table;
+  }();
+  return keys;
+}
+
+}  // namespace
+
+std::vector<KeyText> place_keys() { return texts_of(place_table()); }
+
+ValueForm place_list_form() {
+  const std::string mapping = keys_detail::mapping_text(place_keys());
+  return forms::list(forms::either({forms::text("a name"), forms::parts(mapping)}),
+                     "a list of names or " + mapping);
+}
+
+std::vector<PlaceEntry> read_places(YamlMap& map) {
+  std::vector<PlaceEntry> places;
+  const YamlNode* list = map.find("switches");
+  if (!list) return places;
+  if (list->kind != YamlNode::Kind::sequence)
+    map.fail("switches", fmt::format("expected a list of names, found {}", describe(*list)));
+  for (std::size_t i = 0; i < list->items.size(); ++i) {
+    const YamlNode& item = list->items[i];
+    const std::string path = fmt::format("{}[{}]", map.path_of("switches"), i);
+    PlaceEntry& place = places.emplace_back(PlaceEntry{{}, item.pos, path, {}});
+    if (item.kind == YamlNode::Kind::mapping) {
+      YamlMap entry(item, path);
+      read_part(place_table(), entry, place);
+    } else {
+      place.name = read_text(item, path);
+    }
+  }
+  return places;
+}
+
+std::vector<std::string> written_out(const std::vector<PlaceEntry>& places, const RuleNames& names) {
+  std::vector<std::string> all;
+  std::set<std::string> seen;
+  for (const PlaceEntry& place : places) {
+    const NameRule name(place.name, place.pos, place.path);
+    place.repeat.for_each(names, [&](const RuleNames& values) {
+      all.push_back(name.text(values));
+      if (!seen.insert(all.back()).second)
+        throw InputError(place.pos, fmt::format("{}: '{}' is listed twice", place.path, all.back()));
+    });
+  }
+  return all;
 }
 
 std::vector<std::string> read_name_list(YamlMap& map, std::string_view key) {

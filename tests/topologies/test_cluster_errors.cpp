@@ -188,6 +188,29 @@ TEST_CASE("a custom fabric without a way, or with unknown or double places, is a
         "c.yaml:3:38: cluster.fabric.switches[1]: 's' is listed twice");
 }
 
+TEST_CASE("rules of cables that cannot be written out are errors at their place") {
+  const auto with_link = [](const std::string& link) {
+    const std::string error = with_fabric("{kind: custom, links: [{bandwidth: 1Gbps, " + link + "}]}");
+    return error.substr(error.find("links"));
+  };
+  CHECK(with_link("from: n$(i), to: n$(k), for: {i: 2}") ==
+        "links[0].to: 'k' uses 'k', which nothing defines here; known: hosts, i");
+  CHECK(with_link("from: n$(i), to: n$(i + 1, for: {i: 2}") == "links[0].to: '$(i + 1' lacks a ')'");
+  CHECK(with_link("from: n$(i), to: n$(i + ), for: {i: 2}").starts_with("links[0].to: 'i + ' "));
+  CHECK(
+      with_link("from: n$(i), to: n$((i + 1) / 2), for: {i: 2}").starts_with("links[0].to: '(i + 1) / 2' "));
+  CHECK(with_link("from: n$(i), to: n$(i), for: {i: 2}") == "links[0].to: a cable from 'n0' to itself");
+  CHECK(with_link("from: n$(i), to: n2, for: {i: 2}, name: x") ==
+        "links[0].name: there is a cable 'x' already; give this one a `name`");
+  CHECK(with_link("from: n0, to: n1, for: {i: 2000, j: 2000}, when: 0 > 1") ==
+        "links[0].for: more than 1000000 repetitions");
+  CHECK(with_link("from: n0, to: n1, for: [2]").starts_with("links[0].for: expected "));
+  CHECK(with_fabric("{kind: custom, switches: [{name: s, for: {i: 2}}], links: []}")
+            .ends_with("cluster.fabric.switches[0]: 's' is listed twice"));
+  CHECK(with_fabric("{kind: custom, switches: [{nam: s}], links: []}").find("did you mean 'name'?") !=
+        std::string::npos);
+}
+
 TEST_CASE("an interior that leaves a device out is an error") {
   CHECK(with_interconnect("{kind: pcie, bandwidth: 1GB/s, switches: [[0]]}") ==
         "c.yaml:3:110: cluster.servers.two.interconnect.switches: 1 is not listed; each of the 2 devices "

@@ -218,6 +218,52 @@ TEST_CASE("of equally long ways a custom fabric takes the one listed first") {
   CHECK(way(machine, "n0", "n1") == "n0-a.up n1-a.down");
 }
 
+TEST_CASE("a custom fabric by rule is the one whose cables are listed") {
+  const Machine listed =
+      machine_of(hosts_on(6, R"({kind: custom, switches: [leaf0, leaf1, leaf2, spine0, spine1], links: [
+    {from: n0, to: leaf0, bandwidth: 10Gbps, latency: 1us}, {from: n1, to: leaf0, bandwidth: 10Gbps, latency: 1us},
+    {from: n2, to: leaf1, bandwidth: 10Gbps, latency: 1us}, {from: n3, to: leaf1, bandwidth: 10Gbps, latency: 1us},
+    {from: n4, to: leaf2, bandwidth: 10Gbps, latency: 1us}, {from: n5, to: leaf2, bandwidth: 10Gbps, latency: 1us},
+    {from: leaf0, to: spine0, bandwidth: 40Gbps, latency: 2us, name: up0.0},
+    {from: leaf0, to: spine1, bandwidth: 40Gbps, latency: 2us, name: up0.1},
+    {from: leaf1, to: spine0, bandwidth: 40Gbps, latency: 2us, name: up1.0},
+    {from: leaf1, to: spine1, bandwidth: 40Gbps, latency: 2us, name: up1.1},
+    {from: leaf2, to: spine0, bandwidth: 40Gbps, latency: 2us, name: up2.0},
+    {from: leaf2, to: spine1, bandwidth: 40Gbps, latency: 2us, name: up2.1}]})"));
+  const Machine ruled = machine_of(hosts_on(6, R"({kind: custom,
+    switches: [{name: leaf$(i), for: {i: (hosts + 1) // 2}}, {name: spine$(i), for: {i: 2}}], links: [
+    {from: n$(i), to: leaf$(i // 2), for: {i: hosts}, bandwidth: 10Gbps, latency: 1us},
+    {from: leaf$(i), to: spine$(j), name: up$(i).$(j), for: {j: 2, i: (hosts + 1) // 2}, bandwidth: 40Gbps, latency: 2us}]})"));
+  CHECK(ruled.links.size() == listed.links.size());
+  for (int from = 0; from < 6; ++from)
+    for (int to = 0; to < 6; ++to) {
+      const std::string a = fmt::format("n{}", from), b = fmt::format("n{}", to);
+      CHECK(way(ruled, a, b) == way(listed, a, b));
+      if (from != to) CHECK(latency_s(ruled, a, b) == latency_s(listed, a, b));
+    }
+}
+
+TEST_CASE("a torus by rule has the ways' lengths of the torus, and a mesh by rule those of the mesh") {
+  // Odd sides: no tie between the two ways round.
+  const Machine torus =
+      machine_of(hosts_on(15, "{kind: torus, dims: [3, 5], bandwidth: 10Gbps, latency: 3us}"));
+  const Machine ruled = machine_of(hosts_on(15, R"({kind: custom, hosts_forward: true, links: [
+    {from: n$(x + 3 * y), to: n$((x + 1) % 3 + 3 * y), for: {x: 3, y: 5}, bandwidth: 10Gbps, latency: 3us},
+    {from: n$(x + 3 * y), to: n$(x + 3 * ((y + 1) % 5)), for: {x: 3, y: 5}, bandwidth: 10Gbps, latency: 3us}]})"));
+  const Machine mesh = machine_of(hosts_on(15, "{kind: full_mesh, bandwidth: 10Gbps, latency: 3us}"));
+  const Machine pairs = machine_of(hosts_on(15, R"({kind: custom, links: [
+    {from: n$(i), to: n$(j), for: {i: hosts, j: hosts}, when: i < j, bandwidth: 10Gbps, latency: 3us}]})"));
+  CHECK(ruled.links.size() == torus.links.size());
+  CHECK(pairs.links.size() == mesh.links.size());
+  for (int from = 0; from < 15; ++from)
+    for (int to = 0; to < 15; ++to) {
+      if (from == to) continue;
+      const std::string a = fmt::format("n{}", from), b = fmt::format("n{}", to);
+      CHECK(latency_s(ruled, a, b) == approx(latency_s(torus, a, b)));
+      CHECK(latency_s(pairs, a, b) == approx(latency_s(mesh, a, b)));
+    }
+}
+
 TEST_CASE("hosts with several NICs spread over them, destination by destination") {
   const Machine machine = machine_of(R"(
 nodes: [{name: n, count: 2, server: quad}]

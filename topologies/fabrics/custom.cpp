@@ -61,7 +61,7 @@ class CustomRoutes final : public FabricRoutes {
 
 class CustomFabric final : public Fabric {
  public:
-  CustomFabric(const YamlMap& map, const NicSpec& nic, std::vector<std::string> switches,
+  CustomFabric(const YamlMap& map, const NicSpec& nic, std::vector<PlaceEntry> switches,
                std::vector<CableEntry> cables, bool hosts_forward)
       : Fabric(map, nic),
         switches_(std::move(switches)),
@@ -71,14 +71,19 @@ class CustomFabric final : public Fabric {
 
   std::unique_ptr<const FabricRoutes> build(std::span<const FabricHost> hosts,
                                             LinkTable& links) const override {
-    if (hosts.size() + switches_.size() > max_vertices)
+    const RuleNames names{{"hosts", std::count_if(hosts.begin(), hosts.end(), [](const FabricHost& host) {
+                             return !is_server_host(host.name);
+                           })}};
+    const std::vector<std::string> switches = written_out(switches_, names);
+    const std::vector<CableEntry> cables = written_out(cables_, names);
+    if (hosts.size() + switches.size() > max_vertices)
       fail(fmt::format("{} hosts and {} switches; a custom fabric may have {} together", hosts.size(),
-                       switches_.size(), max_vertices));
-    if (cables_.size() > max_listed_cables)
-      fail(fmt::format("{} cables; a custom fabric may have {}", cables_.size(), max_listed_cables));
+                       switches.size(), max_vertices));
+    if (cables.size() > max_listed_cables)
+      fail(fmt::format("{} cables; a custom fabric may have {}", cables.size(), max_listed_cables));
     std::map<std::string, std::uint32_t> vertices;
     for (const FabricHost& host : hosts) vertices.emplace(host.name, vertices.size());
-    for (const std::string& name : switches_)
+    for (const std::string& name : switches)
       if (!vertices.emplace(name, vertices.size()).second)
         fail(fmt::format("'{}' is a host and a switch", name));
     std::vector<bool> transit(hosts.size(), hosts_forward_);
@@ -89,7 +94,7 @@ class CustomFabric final : public Fabric {
     const auto is_missing = [&](const std::string& name) {
       return is_server_host(name) && !vertices.contains(name);
     };
-    for (const CableEntry& cable : cables_)
+    for (const CableEntry& cable : cables)
       if (!is_missing(cable.from) && !is_missing(cable.to)) there.push_back(cable);
     auto routes = std::make_unique<CustomRoutes>(resolve_cables(there, vertices), transit, hosts,
                                                  nic().message_overhead_s, links);
@@ -104,18 +109,22 @@ class CustomFabric final : public Fabric {
   }
 
   std::string text() const override {
+    const auto is_once = [](const auto& entry) { return entry.repeat.is_once(); };
+    if (!std::all_of(switches_.begin(), switches_.end(), is_once) ||
+        !std::all_of(cables_.begin(), cables_.end(), is_once))
+      return "custom fabric by rule";
     return fmt::format("custom fabric of {} switches and {} cables", switches_.size(), cables_.size());
   }
 
  private:
-  std::vector<std::string> switches_;
+  std::vector<PlaceEntry> switches_;
   std::vector<CableEntry> cables_;
   bool hosts_forward_;
 };
 
 struct CustomFabricDraft {
   NicSpec nic;
-  std::vector<std::string> switches;
+  std::vector<PlaceEntry> switches;
   std::vector<CableEntry> cables;
   bool hosts_forward = false;
 };
@@ -125,18 +134,19 @@ const Keys<CustomFabricDraft>& custom_fabric_table() {
   static const Keys<D> keys = [] {
     Keys<D> table = keys_of_part<D>(payload_keys(), &D::nic);
     append_keys(table, keys_of_part<D>(protocol_keys(), &D::nic));
-    append_keys(
-        table,
-        Keys<D>{
-            list_key<D>("switches", "none", name_list_form(), "places beside the hosts",
-                        [](YamlMap& map, D& draft) { draft.switches = read_name_list(map, "switches"); }),
-            list_key<D>("links", "", cable_list_form(CablePlace::fabric), "cables between hosts and switches",
-                        [](YamlMap& map, D& draft) {
-                          draft.cables = read_cable_list(map, draft.nic.efficiency, CablePlace::fabric);
-                        })
-                .told_required()
-                .with_parts(cable_entry_keys(CablePlace::fabric)),
-            flag_key<D>("hosts_forward", "hosts pass on what is others'", &D::hosts_forward)});
+    append_keys(table,
+                Keys<D>{list_key<D>("switches", "none", place_list_form(), "places beside the hosts",
+                                    [](YamlMap& map, D& draft) { draft.switches = read_places(map); })
+                            .with_parts(place_keys()),
+                        list_key<D>("links", "", cable_list_form(CablePlace::fabric),
+                                    "cables between hosts and switches",
+                                    [](YamlMap& map, D& draft) {
+                                      draft.cables =
+                                          read_cable_list(map, draft.nic.efficiency, CablePlace::fabric);
+                                    })
+                            .told_required()
+                            .with_parts(cable_entry_keys(CablePlace::fabric)),
+                        flag_key<D>("hosts_forward", "hosts pass on what is others'", &D::hosts_forward)});
     return table;
   }();
   return keys;

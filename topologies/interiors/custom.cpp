@@ -45,7 +45,8 @@ class CustomInterior final : public Interior {
 
 struct CustomInteriorDraft {
   double efficiency = 1;
-  std::vector<std::string> switches, nics_at;
+  std::vector<PlaceEntry> switches;
+  std::vector<std::string> nics_at;
   std::vector<CableEntry> cables;
 };
 
@@ -54,8 +55,9 @@ const Keys<CustomInteriorDraft>& custom_interior_table() {
   static const Keys<D> keys{
       custom_key<D>("efficiency", "100%", forms::share(true), "of the nominal bandwidth that payload can use",
                     [](YamlMap& map, D& draft) { draft.efficiency = read_payload_share(map); }),
-      list_key<D>("switches", "none", name_list_form(), "places beside gpu0, gpu1, ... and host",
-                  [](YamlMap& map, D& draft) { draft.switches = read_name_list(map, "switches"); }),
+      list_key<D>("switches", "none", place_list_form(), "places beside gpu0, gpu1, ... and host",
+                  [](YamlMap& map, D& draft) { draft.switches = read_places(map); })
+          .with_parts(place_keys()),
       list_key<D>("links", "", cable_list_form(CablePlace::server), "cables between them",
                   [](YamlMap& map, D& draft) {
                     draft.cables = read_cable_list(map, draft.efficiency, CablePlace::server);
@@ -83,9 +85,10 @@ std::shared_ptr<const Interior> read_custom_interior(YamlMap& map, std::uint32_t
   };
   for (std::uint32_t d = 0; d < devices; ++d) add(fmt::format("gpu{}", d));
   add("host");
-  for (const std::string& name : draft.switches) add(name);
+  const RuleNames names{{"devices", devices}};
+  for (const std::string& name : written_out(draft.switches, names)) add(name);
 
-  std::vector<Cable> cables = resolve_cables(draft.cables, vertices);
+  std::vector<Cable> cables = resolve_cables(written_out(draft.cables, names), vertices);
   std::vector<std::uint32_t> nics_at;
   for (const std::string& name : draft.nics_at) {
     const auto place = vertices.find(name);
