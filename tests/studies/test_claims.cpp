@@ -226,7 +226,7 @@ TEST_CASE("claims: plans that compute what one device computes are told from tho
       "proofs_of: papers/marques2016\n"
       "sweep: {model.filters: [[5, 8]], cluster.nodes: [[{name: n, count: 3, server: gpu}]],"
       " strategy: [{kind: filter_parallel}, {kind: data_parallel, sync: all_reduce},"
-      " {kind: data_parallel, sync: all_reduce, compression: top_k},"
+      " {kind: data_parallel, sync: all_reduce, compression: {kind: top_k, ratio: 0.01}},"
       " {kind: data_parallel, sync: parameter_server, mode: async}]}\n",
       "records.yaml");
   YamlMap map(node, "records");
