@@ -139,6 +139,10 @@ TEST_CASE("study: the words are of where a claim holds, or of where it does not 
   CHECK(inside.text.starts_with("for rate at least "));
   CHECK(inside.text.find(" and parameters at least ") != std::string::npos);
   CHECK(outside.text == "except " + inside.text);
+  const StudyResult most = run_yaml(study_replaced(exact_ring, "value: ring.exposed_comm_s, at_most: 0.1",
+                                                   corner + "at_most: 0") +
+                                    "  points: 512\n");
+  CHECK(sentence_of(most, 0).find(" % of the space, except for rate at least ") != std::string::npos);
   CHECK(inside.right > 0.99);
   const RegionSentence two = words(
       "value: \"(rate > 1.25e9) && (parameters > 1e7) || (rate < 1.25e9) && (parameters < 2e6)\", at_least: "

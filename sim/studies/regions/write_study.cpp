@@ -207,8 +207,10 @@ std::string sentence_of(const StudyResult& study, std::size_t claim) {
   if (region.share.count == 0 || region.share.count == region.share.of)
     return fmt::format("holds {}: at {} of {} points", region.sentence.text, region.share.count,
                        region.share.of);
-  return fmt::format("holds in {} of the space: {} (these words are right at {} of the points)",
-                     share_text(region.share), region.sentence.text, percent_text(region.sentence.right));
+  const std::string& where = region.sentence.text;
+  return fmt::format("holds in {} of the space{} {} (these words are right at {} of the points)",
+                     share_text(region.share), where.starts_with("except") ? "," : ":", where,
+                     percent_text(region.sentence.right));
 }
 
 std::string together_sentence(const StudyResult& study) {
