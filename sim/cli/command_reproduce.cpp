@@ -137,15 +137,25 @@ void write_table(const KernelReproduction& kernels, std::ostream& out) {
                      100 * kernels.worst(), 100 * kernels.tolerance, kernels.passed() ? "passed" : "FAILED");
 }
 
-/// "0.82 to 0.98: passed, fails with many.step_time_s x 2", "shown".
+/// "0.82 to 0.98", "at most 1"; "-" where there is no verdict.
+std::string accepted_of(const JudgedClaim& claim) {
+  if (claim.verdict() == Verdict::none) return "-";
+  return claim.low && claim.high ? fmt::format("{:.4g} to {:.4g}", *claim.low, *claim.high)
+         : claim.high            ? fmt::format("at most {:.4g}", *claim.high)
+                                 : fmt::format("at least {:.4g}", *claim.low);
+}
+
+/// "passed, fails with many.step_time_s x 2", "FAILED *", "shown".
 std::string verdict_of(const JudgedClaim& claim) {
   if (claim.verdict() == Verdict::none) return "shown";
-  const std::string range = claim.low && claim.high ? fmt::format("{:.4g} to {:.4g}", *claim.low, *claim.high)
-                            : claim.high            ? fmt::format("at most {:.4g}", *claim.high)
-                                                    : fmt::format("at least {:.4g}", *claim.low);
   if (claim.verdict() == Verdict::passed)
-    return range + (claim.fails_under.empty() ? ": passed" : ": passed, fails with " + claim.fails_under);
-  return range + (claim.shortfall.empty() ? ": FAILED" : ": FAILED *");
+    return claim.fails_under.empty() ? "passed" : "passed, fails with " + claim.fails_under;
+  return claim.shortfall.empty() ? "FAILED" : "FAILED *";
+}
+
+/// "4 to 8 devices, alexnet (greatest of 6, 1.9 to 6.08)"
+std::string setup_of(const JudgedClaim& claim) {
+  return claim.searched.empty() ? claim.setup : fmt::format("{} ({})", claim.setup, claim.searched);
 }
 
 std::string error_of(const JudgedClaim& claim) {
@@ -154,38 +164,57 @@ std::string error_of(const JudgedClaim& claim) {
   return fmt::format("{:+.1f} %", 100 * (claim.ours / *claim.published - 1));
 }
 
+const char* cause_text(FailureCause cause) {
+  switch (cause) {
+    case FailureCause::thesis:
+      return "it is not clear what is stated";
+    case FailureCause::mechanism:
+      return "a mechanism is missing here";
+    case FailureCause::input:
+      break;
+  }
+  return "an input is not known";
+}
+
 void write_table(const ThesisReproduction& thesis, std::ostream& out) {
   std::size_t what_width = 5, setup_width = 5;
-  std::set<std::string> used, shortfalls;
+  std::set<std::string> used, shortfalls, reasons;
   std::array<int, 3> count{};
   for (const JudgedClaim& claim : thesis.claims) {
     what_width = std::max(what_width, claim.claim.size());
-    setup_width = std::max(setup_width, claim.setup.size());
+    setup_width = std::max(setup_width, setup_of(claim).size());
     used.insert(claim.source);
     ++count[static_cast<std::size_t>(claim.verdict())];
     if (claim.verdict() == Verdict::failed && !claim.shortfall.empty())
-      shortfalls.insert(fmt::format("* {}: {}", claim.claim, claim.shortfall));
+      shortfalls.insert(fmt::format("* {} ({}): {}", claim.title, cause_text(claim.cause), claim.shortfall));
+    if (!claim.because.empty())
+      reasons.insert(fmt::format("{}, accepted is {}: {}", claim.title, accepted_of(claim), claim.because));
     if (!claim.miscounted.empty()) shortfalls.insert(fmt::format("! {}: {}", claim.title, claim.miscounted));
   }
   out << fmt::format("{} ({})\n{}\n", thesis.title, thesis.name, thesis.note);
-  out << fmt::format("{:<{}}  {:<{}}  {:>9}  {:>9}  {:>11}  {:<10}  {:<8}  {}\n", "claim", what_width,
-                     "setup", setup_width, "published", "ours", "error", "role", "stated", "accepted");
+  constexpr auto line = "{:<{}}  {:<{}}  {:>9}  {:<16}  {:>9}  {:>11}  {:<10}  {:<8}  {}\n";
+  out << fmt::format(line, "claim", what_width, "setup", setup_width, "published", "accepted", "ours",
+                     "error", "role", "stated", "verdict");
   for (const JudgedClaim& claim : thesis.claims) {
     const auto figure = [&](double value) { return fmt::format("{:.3g} {}", value, claim.unit); };
     const std::string stated = claim.source.empty() || claim.source == to_string(claim.stated_in)
                                    ? std::string(to_string(claim.stated_in))
                                    : claim.source;
-    out << fmt::format("{:<{}}  {:<{}}  {:>9}  {:>9}  {:>11}  {:<10}  {:<8}  {}\n", claim.claim, what_width,
-                       claim.setup, setup_width, claim.published ? figure(*claim.published) : "-",
+    out << fmt::format(line, claim.claim, what_width, setup_of(claim), setup_width,
+                       claim.published ? figure(*claim.published) : "-", accepted_of(claim),
                        figure(claim.ours), error_of(claim), to_string(claim.role), stated, verdict_of(claim));
   }
+  for (const std::string& reason : reasons) out << reason << '\n';
   for (const std::string& shortfall : shortfalls) out << shortfall << '\n';
   out << "The abstract, in our words, and the lines above that judge it:\n";
   for (const JudgedSentence& judged : thesis.abstract)
     out << fmt::format("- {}: {}\n", judged.sentence.says,
                        judged.sentence.not_judged.empty()
-                           ? fmt::format("{} passed, {} failed ({})", judged.passed, judged.failed,
-                                         fmt::join(judged.sentence.judged_by, "; "))
+                           ? fmt::format("{} passed, {} failed ({}){}", judged.passed, judged.failed,
+                                         fmt::join(judged.sentence.judged_by, "; "),
+                                         judged.sentence.not_said.empty()
+                                             ? ""
+                                             : ". What this does not say: " + judged.sentence.not_said)
                            : "not judged: " + judged.sentence.not_judged);
   for (const auto& [key, text] : thesis.sources)
     if (used.contains(key)) out << fmt::format("{}: {}\n", key, text);

@@ -113,6 +113,7 @@ constexpr auto sentence_fields = [](auto& archive, const JudgedSentence& judged)
   archive.field("passed", std::int64_t{judged.passed});
   archive.field("failed", std::int64_t{judged.failed});
   archive.field("without_verdict", std::int64_t{judged.without_verdict});
+  if (!judged.sentence.not_said.empty()) archive.field("not_said", judged.sentence.not_said);
   if (!judged.sentence.not_judged.empty()) archive.field("not_judged", judged.sentence.not_judged);
 };
 
@@ -132,7 +133,10 @@ constexpr auto thesis_fields = [](auto& archive, const ThesisReproduction& thesi
     of_claim.field("ours", claim.ours);
     of_claim.nullable("low", claim.low);
     of_claim.nullable("high", claim.high);
+    if (!claim.because.empty()) of_claim.field("accepted_because", claim.because);
+    if (!claim.searched.empty()) of_claim.field("searched", claim.searched);
     if (!claim.shortfall.empty()) of_claim.field("shortfall", claim.shortfall);
+    if (!claim.shortfall.empty()) of_claim.field("cause", to_string(claim.cause));
     if (!claim.fails_under.empty()) of_claim.field("fails_under", claim.fails_under);
     if (!claim.source.empty()) of_claim.field("source", thesis.source_of(claim));
   });

@@ -306,12 +306,13 @@ std::vector<TraceProcess> load_trace(Store& store, std::size_t index) {
   return run ? trace_of_stored(*run) : std::vector<TraceProcess>{};
 }
 
-Results simulate_sweep(const Experiment& experiment, std::size_t jobs) {
+Results simulate_sweep(const Experiment& experiment, std::size_t jobs, bool explain) {
   Store store;
   Preparer preparer(experiment);
   store.set_subject(make_subject(preparer, {}, {}, std::nullopt));
   SweepOptions options;
   options.jobs = jobs;
+  options.explain = explain;
   run_sweep(preparer, options, store);
   Results results = load_results(store, &experiment);
   if (!results.failed.empty()) throw std::runtime_error(results.failed.front().reason);

@@ -91,8 +91,9 @@ Results load_results(Store& store, const Experiment* experiment = nullptr);
 /// The trace of a finished point. @pre it was simulated with one
 std::vector<TraceProcess> load_trace(Store& store, std::size_t index);
 
-/// Simulates all points in memory, without a store. @throws std::runtime_error that names a point that fails
-Results simulate_sweep(const Experiment& experiment, std::size_t jobs);
+/// Simulates all points in memory, without a store. @param explain with counterfactuals
+/// @throws std::runtime_error that names a point that fails
+Results simulate_sweep(const Experiment& experiment, std::size_t jobs, bool explain = false);
 
 /// "point 3 (cluster.nodes: 4)"
 std::string point_text(std::size_t index, const std::vector<std::pair<std::string, YamlNode>>& coordinates);

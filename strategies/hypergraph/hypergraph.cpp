@@ -28,7 +28,7 @@ struct HypergraphOptions {
   std::uint32_t micro_batches = 1;
   Granularity granularity;
   Method method = Method::hypergraph;
-  bool zoltan = false, probed = true;
+  bool zoltan = false, probed = true, from_layers = true;
   std::uint64_t seed = 1;
   SourcePos parts_pos, granularity_pos;
 };
@@ -65,7 +65,7 @@ Parts partition(const LayeredHypergraph& graph, const Speeds& speeds, const Hype
     const auto parts = static_cast<Part>(speeds.size());
     return refine(graph, partition_by_zoltan(graph, parts, options.epsilon), speeds, options.epsilon);
   }
-  return partition_hypergraph(graph, speeds, options.epsilon);
+  return partition_hypergraph(graph, speeds, options.epsilon, options.from_layers);
 }
 
 class HypergraphStrategy : public Strategy {
@@ -169,6 +169,11 @@ const Keys<HypergraphOptions>& hypergraph_keys() {
       choice_key<Options>("partitioner", {"own", "zoltan"},
                           "convoy's own, or Zoltan's, refined by convoy's; where it was built with it",
                           &Options::zoltan)
+          .only("method: hypergraph", [](const Options& o) { return o.method == Method::hypergraph; }),
+      flag_key<Options>(
+          "from_layers",
+          "whole layers are among the partitions from which it starts, so that it finds none worse",
+          &Options::from_layers)
           .only("method: hypergraph", [](const Options& o) { return o.method == Method::hypergraph; }),
       choice_key<Options>("shares", {"equal", "probed"},
                           "a part's work after the speed of its device, or the same for all",

@@ -23,8 +23,16 @@ struct PardnnOptions {
   std::optional<std::uint32_t> parts;
   SourcePos parts_pos;
   bool refine = true;
+  std::size_t method = 0;  ///< in partition_methods()
+  SourcePos method_pos;
   std::optional<double> memory_bytes;
 };
+
+std::vector<std::string> placer_names() {
+  std::vector<std::string> placers;
+  for (const PartitionMethod& method : partition_methods()) placers.emplace_back(method.name);
+  return placers;
+}
 
 const Keys<PardnnOptions>& pardnn_keys() {
   using Options = PardnnOptions;
@@ -32,6 +40,9 @@ const Keys<PardnnOptions>& pardnn_keys() {
       optional_integer_key<Options>("parts", "all devices", 1, 1024, "devices that take part",
                                     &Options::parts)
           .at(&Options::parts_pos),
+      choice_key<Options>("method", placer_names(), "who places the operations (docs/partition.md)",
+                          &Options::method)
+          .at(&Options::method_pos),
       flag_key<Options>("refine", "with the partitioner's refinement phase", &Options::refine),
       quantity_key<Options>("memory", "the device's", Dimension::bytes,
                             "of a device, which the partitioner keeps within", &Options::memory_bytes,
@@ -43,8 +54,9 @@ const Keys<PardnnOptions>& pardnn_keys() {
 class Placer {
  public:
   Placer(const StrategyInput& input, const OperationDag& graph, double images, const PartitionTask& task,
-         const PartitionAnswer& answer)
+         const PartitionAnswer& answer, std::string_view method)
       : input_(input),
+        method_(method),
         graph_(graph),
         dag_(graph.dag),
         images_(images),
@@ -151,7 +163,7 @@ class Placer {
 
   PartitionSummary summary() const {
     PartitionSummary summary;
-    summary.method = "pardnn";
+    summary.method = method_;
     std::vector<bool> sent(dag_.size());
     for (const auto& [key, message] : message_) {
       summary.connectivity_bytes += dag_.output_bytes(key.first);
@@ -163,6 +175,7 @@ class Placer {
   }
 
   const StrategyInput& input_;
+  const std::string_view method_;
   const OperationDag& graph_;
   const Dag& dag_;
   const double images_;
@@ -178,7 +191,9 @@ class Pardnn : public Strategy {
   explicit Pardnn(PardnnOptions options) : options_(std::move(options)) {}
 
   std::string label() const override {
-    return fmt::format("pardnn{}{}", options_.parts ? fmt::format(", {} parts", *options_.parts) : "",
+    const bool own = options_.method == 0;
+    return fmt::format("{}{}{}", own ? "pardnn" : fmt::format("placed by {}", method().name),
+                       options_.parts ? fmt::format(", {} parts", *options_.parts) : "",
                        options_.refine ? "" : ", not refined");
   }
 
@@ -203,10 +218,16 @@ class Pardnn : public Strategy {
     const OperationDag graph = operation_dag(input, static_cast<double>(images), parts);
     const PartitionTask task{
         graph.dag, parts, part_link(input.machine, parts), room(input.machine, parts), 1, options_.refine};
-    return Placer(input, graph, static_cast<double>(images), task, partition_pardnn(task)).run();
+    if (!method().available())
+      throw InputError(options_.method_pos,
+                       fmt::format("strategy.method: this convoy was built without {} (docs/partition.md)",
+                                   method().name));
+    return Placer(input, graph, static_cast<double>(images), task, method().run(task), method().name).run();
   }
 
  private:
+  const PartitionMethod& method() const { return partition_methods()[options_.method]; }
+
   /// What the smallest device has beside what is reserved on it.
   double room(const Machine& machine, std::uint32_t parts) const {
     double smallest = 0;

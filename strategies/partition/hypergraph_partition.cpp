@@ -205,12 +205,15 @@ Parts refine(const LayeredHypergraph& graph, Parts parts, const Speeds& speeds, 
   return refine_nets(shorten(graph), std::move(parts), speeds, epsilon);
 }
 
-Parts partition_hypergraph(const LayeredHypergraph& graph, const Speeds& speeds, double epsilon) {
+Parts partition_hypergraph(const LayeredHypergraph& graph, const Speeds& speeds, double epsilon,
+                           bool from_layers) {
   const LayeredNets nets = shorten(graph);
   Parts best;
   Quality of_best;
-  for (Parts start : {partition_in_order(graph, speeds, epsilon), partition_by_layers(graph, speeds),
-                      partition_evenly(graph, speeds)}) {
+  std::vector<Parts> starts{partition_in_order(graph, speeds, epsilon)};
+  if (from_layers) starts.push_back(partition_by_layers(graph, speeds));
+  starts.push_back(partition_evenly(graph, speeds));
+  for (Parts& start : starts) {
     Parts parts = refine_nets(nets, std::move(start), speeds, epsilon);
     const Quality now = quality(nets, parts, speeds, epsilon);
     if (best.empty() || now < of_best) best = std::move(parts), of_best = now;

@@ -34,6 +34,8 @@ Parts refine(const LayeredHypergraph& graph, Parts parts, const Speeds& speeds, 
 
 /// The best that the starts above and their refinement find: least excess over (1 + epsilon), then least
 /// connectivity, then the best balance.
-Parts partition_hypergraph(const LayeredHypergraph& graph, const Speeds& speeds, double epsilon);
+/// @param from_layers whether whole layers are among the starts: what is found is then never worse than they are
+Parts partition_hypergraph(const LayeredHypergraph& graph, const Speeds& speeds, double epsilon,
+                           bool from_layers = true);
 
 }  // namespace convoy::partition

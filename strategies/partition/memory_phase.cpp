@@ -44,6 +44,8 @@ class MemoryPhase {
   MemoryPhase(const PartitionTask& task, ReadyOrder& judge)
       : task_(task), dag_(task.dag), judge_(judge), limit_(*task.memory_bytes) {}
 
+  Placement only_move(Placement placement) { return move_until_it_fits(std::move(placement)).placement; }
+
   Placement run(Placement placement) {
     const Trial start{placement, fullest(placement)};
     if (start.fullest_bytes <= limit_) return placement;
@@ -259,6 +261,10 @@ class MemoryPhase {
 
 Placement fit_memory(const PartitionTask& task, ReadyOrder& judge, Placement placement) {
   return task.memory_bytes ? MemoryPhase(task, judge).run(std::move(placement)) : placement;
+}
+
+Placement move_until_it_fits(const PartitionTask& task, ReadyOrder& judge, Placement placement) {
+  return task.memory_bytes ? MemoryPhase(task, judge).only_move(std::move(placement)) : placement;
 }
 
 Schedule schedule_within_memory(const PartitionTask& task, ReadyOrder& judge, const Placement& placement) {

@@ -12,6 +12,9 @@ namespace convoy::inline partition {
 /// A placement that fits is left as it is.
 Placement fit_memory(const PartitionTask& task, ReadyOrder& judge, Placement placement);
 
+/// The published heuristic of it alone: hands over until nothing overflows, or no longer gets better.
+Placement move_until_it_fits(const PartitionTask& task, ReadyOrder& judge, Placement placement);
+
 /// A placement's schedule: the shortest of schedules_of whose peaks are within the limit; where none is, the
 /// one whose fullest part holds least. Without a limit the shortest of all. @param judge of the task;
 /// overwritten

@@ -41,6 +41,7 @@ const PartitionMethod* find_partition_method(std::string_view name);
 
 // The methods, in files of their names.
 PartitionAnswer partition_pardnn(const PartitionTask& task);
+PartitionAnswer partition_pardnn_published(const PartitionTask& task);  ///< without the phases that are ours
 PartitionAnswer partition_linear_clustering(const PartitionTask& task);
 PartitionAnswer partition_heft(const PartitionTask& task);
 PartitionAnswer partition_cpop(const PartitionTask& task);

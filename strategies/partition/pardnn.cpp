@@ -33,17 +33,31 @@ void collocate(const Dag& dag, const std::vector<double>& message, Part parts, P
   }
 }
 
+/// The published phases before memory: linear clusters, mapped by slack, variables with what updates them.
+Placement sliced_and_mapped(const PartitionTask& task, const ReadyOrder& judge) {
+  Placement placement = map_clusters(task, slice(task));
+  collocate(task.dag, judge.message_us(), task.parts, placement);
+  return placement;
+}
+
 }  // namespace
 
 PartitionAnswer partition_pardnn(const PartitionTask& task) {
   ReadyOrder judge(task.dag, task.link, task.parts);
   Placement placement(task.dag.size());
   if (task.parts > 1) {
-    placement = map_clusters(task, slice(task));
-    collocate(task.dag, judge.message_us(), task.parts, placement);
+    placement = sliced_and_mapped(task, judge);
     if (task.refine) placement = refine(judge, std::move(placement));
     placement = fit_memory(task, judge, std::move(placement));
   }
+  Schedule schedule = schedule_within_memory(task, judge, placement);
+  return {std::move(placement), std::move(schedule)};
+}
+
+PartitionAnswer partition_pardnn_published(const PartitionTask& task) {
+  ReadyOrder judge(task.dag, task.link, task.parts);
+  Placement placement(task.dag.size());
+  if (task.parts > 1) placement = move_until_it_fits(task, judge, sliced_and_mapped(task, judge));
   Schedule schedule = schedule_within_memory(task, judge, placement);
   return {std::move(placement), std::move(schedule)};
 }

@@ -8,6 +8,8 @@ const std::vector<PartitionMethod>& partition_methods() {
   static const std::vector<PartitionMethod> table{
       {"pardnn", "linear clusters mapped by slack, refinement, memory phase (Qararyah et al. 2021)", false,
        &partition_pardnn},
+      {"pardnn_published", "as pardnn, without our refinement and our cut by memory", false,
+       &partition_pardnn_published},
       {"linear_clustering", "longest ways as clusters, the largest to the least loaded part", false,
        &partition_linear_clustering},
       {"heft", "earliest finish in the order of upward rank", false, &partition_heft},

@@ -21,8 +21,8 @@ const std::string graph = R"({"name": "diamond", "nodes": [
   "edges": [[0, 1], [0, 5], [1, 8], [5, 8]]})";
 
 const std::vector<std::string> methods{
-    "pardnn", "linear_clustering", "heft", "metis", "scotch", "zoltan", "dfs",
-    "random", "round_robin",       "best"};
+    "pardnn", "pardnn_published", "linear_clustering", "heft", "metis", "scotch", "zoltan",
+    "dfs",    "random",           "round_robin",       "best"};
 
 }  // namespace
 

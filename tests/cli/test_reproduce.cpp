@@ -186,6 +186,8 @@ TEST_CASE("reproduce: every claim of a thesis tells its role, where it is stated
       const bool judged = !claim["low"].is_null() || !claim["high"].is_null();
       CHECK(claim["verdict"] == (!judged ? "none" : low && high ? "passed" : "failed"));
       if (claim["verdict"] == "failed") CHECK(!claim["shortfall"].get<std::string>().empty());
+      if (claim["verdict"] == "failed")
+        CHECK((claim["cause"] == "thesis" || claim["cause"] == "input" || claim["cause"] == "mechanism"));
       if (claim["stated_in"] == "abstract") CHECK(judged);
     }
   }
@@ -202,7 +204,10 @@ TEST_CASE("reproduce: a thesis as a table, failed claims with what is known of t
   const Finished run = place.convoy({"reproduce", "marques2016"});
   CHECK(run.exit_code == 0);
   CHECK(run.out.find("Marques 2016: convolutions shared out by filters (marques2016)\n") == 0);
-  CHECK(run.out.find(": FAILED *\n") != std::string::npos);
-  CHECK(run.out.find("\n* speedup on Ethernet: ") != std::string::npos);
+  CHECK(run.out.find("  FAILED *\n") != std::string::npos);
+  CHECK(run.out.find("\n* speedup on Ethernet (a mechanism is missing here): ") != std::string::npos);
+  // What is accepted stands before the figure that is judged by it.
+  CHECK(run.out.find("accepted") < run.out.find("  ours "));
+  CHECK(run.out.find("What this does not say: ") != std::string::npos);
   CHECK(run.out.find(" shown: as listed\n") != std::string::npos);
 }

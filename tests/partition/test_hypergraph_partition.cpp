@@ -143,6 +143,22 @@ TEST_CASE("partitions of small hypergraphs are near the best of all, and within 
   CHECK(found <= 1.1 * best);
 }
 
+TEST_CASE("with whole layers among its starts a hypergraph's partition is no worse than they, nor than without") {
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    const LayeredHypergraph graph = random_hypergraph(seed, 60, 90, 3);
+    const Speeds speeds = equal_speeds(4);
+    const Parts layers = partition_by_layers(graph, speeds);
+    const double epsilon = imbalance(graph.weight, layers, speeds) - 1 + 1e-9;
+    const Parts with = partition_hypergraph(graph, speeds, epsilon),
+                without = partition_hypergraph(graph, speeds, epsilon, false);
+    CHECK(imbalance(graph.weight, with, speeds) <= 1 + epsilon + 1e-9);
+    CHECK(connectivity(graph, with) <= connectivity(graph, layers));
+    if (imbalance(graph.weight, without, speeds) <= 1 + epsilon)
+      CHECK(connectivity(graph, with) <= connectivity(graph, without));
+  }
+}
+
 TEST_CASE("the balance holds where vertices are light") {
   for (const std::uint32_t count : {2u, 3u, 8u, 16u}) {
     for (const double epsilon : {0.02, 0.1, 0.3}) {

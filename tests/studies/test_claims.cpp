@@ -2,12 +2,16 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "sim/base/data_path.h"
 #include "sim/studies/claims/claim.h"
 #include "sim/studies/claims/kernel_records.h"
+#include "sim/studies/claims/training_records.h"
 #include "sim/studies/thesis.h"
 #include "tests/support/approx.h"
 #include "tests/support/working_file.h"
@@ -46,7 +50,7 @@ select:
   one: {from: runs, strategy: fast, devices: $(n - n + 1)}
 value: one.step_time_s / many.step_time_s / n
 published: {by: n, 2: 1.0, 4: 6/8}
-accept: {within: 20 %}
+accept: {within: 20 %, because: a test}
 fails_if: {select: {many: {strategy: slow}}}
 )";
 
@@ -80,11 +84,15 @@ TEST_CASE("claims: a line a cell, with its own published figure and what is acce
 }
 
 TEST_CASE("claims: so many lines are known to fail, no more and no fewer") {
-  const std::vector<JudgedClaim> listed = judge(speedup + "shortfall: {lines: 1, reason: flat}\n");
+  const std::vector<JudgedClaim> listed =
+      judge(speedup + "shortfall: {lines: 1, cause: mechanism, reason: flat}\n");
   CHECK(listed[1].verdict() == Verdict::failed);
   CHECK(listed[1].shortfall == "flat");
+  CHECK(listed[1].cause == FailureCause::mechanism);
+  CHECK(error_of(speedup + "shortfall: {lines: 1, reason: flat}\n").find("'cause' is missing") !=
+        std::string::npos);
   CHECK(listed[1].miscounted.empty());
-  for (const JudgedClaim& line : judge(speedup + "shortfall: {lines: 2, reason: flat}\n")) {
+  for (const JudgedClaim& line : judge(speedup + "shortfall: {lines: 2, cause: mechanism, reason: flat}\n")) {
     CHECK(line.miscounted == "1 lines fail, and 2 are listed (shortfall.lines)");
     CHECK(line.shortfall.empty());
   }
@@ -114,15 +122,19 @@ take: max
 setup: "{n} {strategy}"
 select: {run: {from: runs, strategy: $strategy, devices: $n}}
 value: run.step_time_s
-accept: {at_most: 15}
+accept: {at_most: 15, because: a test}
 fails_if: {scale: {run.step_time_s: 2}}
 )";
   const std::vector<JudgedClaim> claims = judge(worst);
   REQUIRE(claims.size() == 1);
   CHECK(claims[0].ours == 16);
   CHECK(claims[0].setup == "1 slow");
+  CHECK(claims[0].searched == "greatest of 6, 2 to 16");
+  CHECK(claims[0].because == "a test");
   CHECK(claims[0].verdict() == Verdict::failed);
   CHECK(judge(replaced(worst, "take: max", "take: min"))[0].ours == 2);
+  CHECK(judge(replaced(worst, "take: max", "take: min"))[0].searched == "least of 6, 2 to 16");
+  CHECK(judge(speedup)[0].searched.empty());  // one cell a line
   // (8 + 16 + 4 + 8 + 2 + 4) / 6 = 7
   CHECK(judge(replaced(worst, "take: max", "take: mean"))[0].ours == 7);
 }
@@ -158,8 +170,12 @@ TEST_CASE("claims: wrong files of claims are refused with the place") {
       std::string::npos);
   CHECK(error_of(replaced(speedup, "fails_if: {select: {many: {strategy: slow}}}", ""))
             .find("needs 'fails_if'") != std::string::npos);
-  CHECK(error_of(replaced(speedup, "accept: {within: 20 %}", "")).find("needs 'accept'") !=
+  CHECK(error_of(replaced(speedup, "accept: {within: 20 %, because: a test}", "")).find("needs 'accept'") !=
         std::string::npos);
+  CHECK(
+      error_of(replaced(speedup, ", because: a test", "")).find("needs 'because', why so much and no more") !=
+      std::string::npos);
+  CHECK(error_of(replaced(speedup, "{within: 20 %, because: a test}", "{at_least: 1}")).empty());
   CHECK(error_of(replaced(speedup, "from: runs", "from: rows")).find("there are no records 'rows'") !=
         std::string::npos);
   CHECK(error_of(speedup).empty());
@@ -196,6 +212,62 @@ TEST_CASE("claims: sentences that name no claim, and claims that no sentence nam
   CHECK(error("  - {says: it is faster}\n").find("needs 'judged_by'") != std::string::npos);
   CHECK(error("  - {says: it is faster, not_judged: no clock}\n").find("no sentence is judged by 'faster'") !=
         std::string::npos);
+}
+
+TEST_CASE("claims: a sentence that is not judged has no verdict of which anything is not said") {
+  for (const std::string& name : thesis_names())
+    for (const AbstractSentence& sentence :
+         read_claims(data_path("results/published/theses") + "/" + name + ".yaml").sentences)
+      CHECK((sentence.not_said.empty() || !sentence.judged_by.empty()));
+}
+
+TEST_CASE("claims: plans that compute what one device computes are told from those that only may") {
+  const YamlNode node = parse_yaml(
+      "proofs_of: papers/marques2016\n"
+      "sweep: {model.filters: [[5, 8]], cluster.nodes: [[{name: n, count: 4, server: gpu}]],"
+      " strategy: [{kind: filter_parallel}, {kind: data_parallel, sync: all_reduce},"
+      " {kind: data_parallel, sync: all_reduce, compression: {kind: top_k, ratio: 0.01}},"
+      " {kind: data_parallel, sync: parameter_server, servers: 1, mode: async}]}\n",
+      "records.yaml");
+  YamlMap map(node, "records");
+  const std::vector<Record> records = proof_records(map, 1);
+  REQUIRE(records.size() == 4);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    CAPTURE(records[i].texts.at("strategy"));
+    CHECK(records[i].numbers.at("devices") == 4);
+    CHECK(records[i].numbers.at("exact") == (i < 2 ? 1 : 0));
+    CHECK(records[i].numbers.at("proved") >= records[i].numbers.at("exact"));
+  }
+  CHECK(records[2].numbers.at("proved") == 1);  // it may send a part of the gradients later
+}
+
+TEST_CASE("claims: of runs that differ in the learning rate alone the one is kept that is there soonest") {
+  const auto records = [](const std::string& more) {
+    const YamlNode node = parse_yaml(
+        "trained: papers/marques2016-training\n"
+        "set: [numerics.steps=20, numerics.every=4,"
+        " \"sweep={numerics.learning_rate: [0.001, 0.1, 0.05], numerics.seed: [1, 2]}\"]\n" +
+            more,
+        "records.yaml");
+    YamlMap map(node, "records");
+    return trained_records(map, 1);
+  };
+  const std::vector<Record> all = records("target: 0.25\n"),
+                            best = records("target: 0.25\nbest_of: numerics.learning_rate\n");
+  REQUIRE(all.size() == 6);
+  REQUIRE(best.size() == 2);
+  for (const Record& kept : best) {
+    double soonest = std::numeric_limits<double>::infinity();
+    for (const Record& run : all)
+      if (run.texts.at("point.numerics.seed") == kept.texts.at("point.numerics.seed"))
+        soonest = std::min(soonest, run.numbers.at("time_to_target_s"));
+    CHECK(kept.numbers.at("tried") == 3);
+    CHECK(kept.numbers.at("time_to_target_s") == soonest);
+    CHECK(kept.numbers.at("time_to_target_s") ==
+          approx(kept.numbers.at("steps_to_target") * kept.numbers.at("step_time_s")).epsilon(1e-9));
+  }
+  for (const Record& run : records("target: 1.1\n"))  // which no network reaches
+    CHECK(std::isinf(run.numbers.at("steps_to_target")));
 }
 
 // Every verdict could have failed: each line that passed fails under a wrong input that its claim states.

@@ -119,12 +119,36 @@ TEST_CASE("study: the input that alone decides has index 1, one that has no part
   CHECK(region.first_order[0] > 0.95);
   CHECK(region.first_order[1] < 0.03);
   CHECK(region.sentence.right > 0.99);
-  CHECK(region.sentence.text.starts_with("holds for rate up to"));
+  CHECK(region.sentence.text.starts_with("for rate at most"));
   // Of "x + y <= 1" each explains half the variance between its classes: Var(E[1 | x]) / Var(1) = (1/12) / (1/4).
   const StudyResult both = run_yaml(study_replaced(exact_ring, "value: ring.exposed_comm_s, at_most: 0.1",
                                                    "value: rate * parameters, at_most: 1.25e16") +
                                     "  points: 768\n");
   for (const double index : both.regions.front().first_order) CHECK(index == approx(1.0 / 3).epsilon(0.25));
+}
+
+TEST_CASE("study: the words are of where a claim holds, or of where it does not if that is shorter") {
+  const auto words = [](const std::string& value) {
+    return run_yaml(study_replaced(exact_ring, "value: ring.exposed_comm_s, at_most: 0.1", value) +
+                    "  points: 512\n")
+        .regions.front()
+        .sentence;
+  };
+  const std::string corner = "value: \"(rate > 1.25e9) && (parameters > 1e7)\", ";
+  const RegionSentence inside = words(corner + "at_least: 1"), outside = words(corner + "at_most: 0");
+  CHECK(inside.text.starts_with("for rate at least "));
+  CHECK(inside.text.find(" and parameters at least ") != std::string::npos);
+  CHECK(outside.text == "except " + inside.text);
+  const StudyResult most = run_yaml(study_replaced(exact_ring, "value: ring.exposed_comm_s, at_most: 0.1",
+                                                   corner + "at_most: 0") +
+                                    "  points: 512\n");
+  CHECK(sentence_of(most, 0).find(" % of the space, except for rate at least ") != std::string::npos);
+  CHECK(inside.right > 0.99);
+  const RegionSentence two = words(
+      "value: \"(rate > 1.25e9) && (parameters > 1e7) || (rate < 1.25e9) && (parameters < 2e6)\", at_least: "
+      "1");
+  CHECK(two.text.starts_with("in 2 cases: (1) rate at most "));
+  CHECK(two.text.find("; (2) rate at least ") != std::string::npos);
 }
 
 TEST_CASE("study: every point of a grid is what the formula says") {
@@ -154,7 +178,7 @@ TEST_CASE("study: one set of inputs for all claims is found beside a sample that
   CHECK(together_sentence(never).find("at none of 32 points") != std::string::npos);
   const StudyResult always =
       run_yaml(study_replaced(exact_ring, "at_most: 0.1}", "at_most: 10}") + "  points: 16\n");
-  CHECK(always.regions.front().sentence.text == "holds everywhere");
+  CHECK(always.regions.front().sentence.text == "everywhere");
   CHECK(*always.together.set == middle_point(always.spec));
   CHECK(always.regions.front().first_order.empty());
   CHECK(*always.regions.front().share.standard_error == approx(1.0 / 18).epsilon(1e-12));

@@ -17,6 +17,7 @@ namespace {
 
 const std::vector<std::string> roles{"test", "calibrated", "fit"};
 const std::vector<std::string> places{"abstract", "table", "ours"};
+const std::vector<std::string> causes{"thesis", "input", "mechanism"};
 
 /// Cells of a table: `{name: [values…], …}` stands for all combinations, the last name changing fastest;
 /// `[{name: value, …}, …]` lists them. Without the key: one cell without names.
@@ -84,6 +85,8 @@ std::string_view to_string(ClaimRole role) {
   return names[static_cast<std::size_t>(role)];
 }
 
+std::string_view to_string(FailureCause cause) { return causes[static_cast<std::size_t>(cause)]; }
+
 std::string_view to_string(StatedIn stated_in) {
   static constexpr std::array<std::string_view, 3> names{"abstract", "table", "ours"};
   return names[static_cast<std::size_t>(stated_in)];
@@ -111,6 +114,8 @@ ClaimSpec::ClaimSpec(const YamlNode& node,
   if (map.has("shortfall")) {
     YamlMap shortfall = map.map("shortfall");
     known_failures_ = shortfall.integer("lines", 1);
+    cause_ = std::array{FailureCause::thesis, FailureCause::input,
+                        FailureCause::mechanism}[shortfall.choice("cause", causes)];
     shortfall_ = shortfall.text("reason");
     shortfall.finish();
   }
@@ -128,16 +133,10 @@ ClaimSpec::ClaimSpec(const YamlNode& node,
         std::array{"max", "min", "mean", "lower_95"}[map.choice("take", {"max", "min", "mean", "lower_95"})];
   select_ = map.node("select");
   if (const YamlNode* published = map.find("published")) published_ = *published;
-  if (map.has("accept")) {
-    YamlMap accept = map.map("accept");
-    for (const char* key : {"at_most", "at_least", "within"})
-      if (const YamlNode* bound = accept.find(key)) accept_[key] = *bound;
-    accept.finish();
-    if (accept_.empty()) map.fail("accept", "expected at_most, at_least or within");
-    if (accept_.contains("within") && !published_) map.fail("accept", "within needs a published figure");
-  } else if (stated_in_ != StatedIn::ours) {
+  if (map.has("accept"))
+    read_accept(map);
+  else if (stated_in_ != StatedIn::ours)
     map.fail("a claim that a source states needs 'accept'");
-  }
   if (const YamlNode* wrong = map.find("fails_if")) {
     const bool several = wrong->kind == YamlNode::Kind::sequence;
     for (YamlMap& one : several ? map.maps("fails_if") : std::vector{map.map("fails_if")})
@@ -146,6 +145,22 @@ ClaimSpec::ClaimSpec(const YamlNode& node,
     map.fail("a claim with a verdict needs 'fails_if', a wrong input under which it fails");
   }
   map.finish();
+}
+
+void ClaimSpec::read_accept(YamlMap& map) {
+  YamlMap accept = map.map("accept");
+  bool plain = true;
+  for (const char* key : {"at_most", "at_least", "within"})
+    if (const YamlNode* bound = accept.find(key)) {
+      accept_[key] = *bound;
+      plain = plain && (bound->scalar == "0" || bound->scalar == "1");
+    }
+  because_ = accept.text_or("because", "");
+  accept.finish();
+  if (accept_.empty()) map.fail("accept", "expected at_most, at_least or within");
+  if (accept_.contains("within") && !published_) map.fail("accept", "within needs a published figure");
+  if (because_.empty() && !plain)
+    map.fail("accept", "needs 'because', why so much and no more: only bounds of 0 and 1 go without");
 }
 
 ClaimSpec::WrongInput ClaimSpec::read_wrong_input(YamlMap& map) {
@@ -208,6 +223,16 @@ std::string ClaimSpec::told(const std::string& text, const Scope& cell) const {
   return result;
 }
 
+std::string ClaimSpec::searched(const std::vector<double>& each) const {
+  if (each.size() < 2) return {};
+  const auto [least, greatest] = std::minmax_element(each.begin(), each.end());
+  const char* what = take_ == "max"    ? "greatest"
+                     : take_ == "min"  ? "least"
+                     : take_ == "mean" ? "mean"
+                                       : "lower end of the mean";
+  return fmt::format("{} of {}, {:.3g} to {:.3g}", what, each.size(), *least, *greatest);
+}
+
 JudgedClaim ClaimSpec::judge_cell(const RecordTables& tables, const Scope& cell,
                                   const WrongInput* wrong) const {
   JudgedClaim judged;
@@ -232,7 +257,10 @@ JudgedClaim ClaimSpec::judge_cell(const RecordTables& tables, const Scope& cell,
   judged.source = source_;
   judged.role = role_;
   judged.stated_in = stated_in_;
+  judged.because = because_;
+  judged.searched = searched(each);
   judged.shortfall = shortfall_;
+  judged.cause = cause_;
   const auto number = [&](const YamlNode& node) {
     return evaluate_expression(node.scalar, node.pos, [&](const std::string& name) -> double {
       throw InputError(node.pos, fmt::format("'{}': names are not allowed here", name));
@@ -293,7 +321,7 @@ std::vector<JudgedClaim> ClaimSpec::judge(const RecordTables& tables) const {
 namespace {
 
 AbstractSentence read_sentence(YamlMap& map, const std::vector<ClaimSpec>& claims) {
-  AbstractSentence sentence{map.text("says"), {}, map.text_or("not_judged", "")};
+  AbstractSentence sentence{map.text("says"), {}, map.text_or("not_judged", ""), map.text_or("not_said", "")};
   if (const YamlNode* judged_by = map.find("judged_by"))
     for (const YamlNode& item : judged_by->items) {
       sentence.judged_by.push_back(read_text(item, "abstract.judged_by"));
@@ -301,6 +329,8 @@ AbstractSentence read_sentence(YamlMap& map, const std::vector<ClaimSpec>& claim
       if (std::none_of(claims.begin(), claims.end(), [&](const ClaimSpec& c) { return c.title() == title; }))
         throw InputError(item.pos, fmt::format("abstract.judged_by: there is no claim '{}'", title));
     }
+  if (sentence.judged_by.empty() && !sentence.not_said.empty())
+    map.fail("not_said", "is for sentences that claims judge");
   if (sentence.judged_by.empty() == sentence.not_judged.empty())
     map.fail("a sentence needs 'judged_by', the claims that judge it, or 'not_judged', why none does");
   map.finish();

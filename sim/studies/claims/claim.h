@@ -24,7 +24,14 @@ enum class ClaimRole : std::uint8_t {
 /// Where a claim is stated: in a thesis's abstract, in a published table, or by us, as a law of the method.
 enum class StatedIn : std::uint8_t { abstract, table, ours };
 enum class Verdict : std::uint8_t { passed, failed, none };
+/// What keeps a line from passing, as far as is known.
+enum class FailureCause : std::uint8_t {
+  thesis,     ///< what is stated can be read in several ways (which rivals, measured how)
+  input,      ///< an input that is not stated decides (batch, tolerance, network)
+  mechanism,  ///< something that the authors' machine or program did is not simulated
+};
 std::string_view to_string(ClaimRole role);
+std::string_view to_string(FailureCause cause);
 std::string_view to_string(StatedIn stated_in);
 std::string_view to_string(Verdict verdict);
 
@@ -38,7 +45,12 @@ struct JudgedClaim {
   double ours = 0;
   std::optional<double> published;
   std::optional<double> low, high;  ///< accepted values of ours; if neither is set, there is no verdict
-  std::string shortfall;            ///< why it is known to fail; "" if it should pass
+  std::string because;              ///< why so much is accepted; "" where a bound of 0 or 1 says it itself
+  /// What was searched where the line is the greatest, the least or the mean of several cells: "greatest of 6,
+  /// 1.9 to 6.08"; "" for one cell.
+  std::string searched;
+  std::string shortfall;                     ///< why it is known to fail; "" if it should pass
+  FailureCause cause = FailureCause::input;  ///< of the shortfall
   /// Set if the number of failing lines differs from the one that the claim states. No line is excused then.
   std::string miscounted;
   /// For a line that passed, the smallest wrong input under which it fails: "many.step_time_s x 4"; "" if
@@ -51,7 +63,9 @@ struct JudgedClaim {
 using RecordTables = std::map<std::string, std::vector<Record>, std::less<>>;
 
 /// An entry of `claims:`: an expression over records for each cell of a table, and what is accepted of it.
-/// With `shortfall: {lines: 2, reason: …}`, this many of its lines are known to fail, no more and no fewer.
+/// What is accepted is stated with its reason (`accept: {within: 15 %, because: …}`), unless all bounds are 0
+/// or 1. With `shortfall: {lines: 2, cause: input, reason: …}`, this many of its lines are known to fail, no
+/// more and no fewer.
 /// `fails_if` states a wrong input, or several in a list: other records in place of some (`select`), or
 /// figures that are scaled (`scale: {name: 2}`). Factors are raised to the powers 1, 2, 3, … 16 until a line
 /// fails, so that each line says how wrong its input has to be; of several wrong inputs, the first one that
@@ -76,12 +90,15 @@ class ClaimSpec {
   static WrongInput read_wrong_input(YamlMap& map);
   /// @param wrong nullptr: as it is
   double value(const RecordTables& tables, const Scope& cell, const WrongInput* wrong) const;
+  void read_accept(YamlMap& map);
+  std::string searched(const std::vector<double>& each) const;
   JudgedClaim judge_cell(const RecordTables& tables, const Scope& cell, const WrongInput* wrong) const;
   std::string smallest_failure(const RecordTables& tables, const Scope& cell) const;
   std::string told(const std::string& text, const Scope& cell) const;
 
   SourcePos pos_;
-  std::string claim_, setup_, unit_, source_, expression_, take_, shortfall_;
+  std::string claim_, setup_, unit_, source_, expression_, take_, because_, shortfall_;
+  FailureCause cause_ = FailureCause::input;
   std::int64_t known_failures_ = 0;
   SourcePos expression_pos_;
   ClaimRole role_ = ClaimRole::test;
@@ -98,6 +115,7 @@ struct AbstractSentence {
   std::string says;
   std::vector<std::string> judged_by;  ///< titles of claims
   std::string not_judged;              ///< why no claim does; "" if some do
+  std::string not_said;                ///< what the verdict does not say; may be ""
 };
 
 /// results/published/theses/NAME.yaml.

@@ -24,6 +24,7 @@ struct NetworkPoint {
 struct NetworkStudy {
   std::vector<NetworkPoint> points;
   std::vector<std::uint32_t> parts;
+  const PartitionMethod* placer = nullptr;  ///< whose batches and makespans are sought
   std::vector<const PartitionMethod*> rivals;
   std::vector<long> batches_alone;
   long most = 1;
@@ -44,6 +45,15 @@ NetworkPoint read_network_point(YamlMap map) {
   return point;
 }
 
+/// @param name "rivals", for messages. @throws InputError
+const PartitionMethod* read_method(const YamlNode& node, const std::string& name) {
+  const PartitionMethod* method = find_partition_method(read_text(node, name));
+  if (!method)
+    throw InputError(node.pos,
+                     fmt::format("{}: there is no method '{}' (docs/partition.md)", name, node.scalar));
+  return method;
+}
+
 NetworkStudy read_network_study(YamlMap& map) {
   constexpr double us_per_s = 1e6;
   constexpr std::int64_t most_parts = 1024, most_samples = 1'000'000;
@@ -53,12 +63,9 @@ NetworkStudy read_network_study(YamlMap& map) {
   for (const YamlNode& item : map.node("parts").items)
     study.parts.push_back(
         static_cast<std::uint32_t>(read_integer(item, map.path_of("parts"), 1, most_parts)));
-  for (const YamlNode& item : map.node("rivals").items) {
-    study.rivals.push_back(find_partition_method(read_text(item, map.path_of("rivals"))));
-    if (!study.rivals.back())
-      throw InputError(item.pos,
-                       fmt::format("rivals: there is no method '{}' (docs/partition.md)", item.scalar));
-  }
+  study.placer = read_method(map.node("placer"), map.path_of("placer"));
+  for (const YamlNode& item : map.node("rivals").items)
+    study.rivals.push_back(read_method(item, map.path_of("rivals")));
   for (const YamlNode& item : map.node("batches_alone").items)
     study.batches_alone.push_back(read_integer(item, map.path_of("batches_alone"), 1, most_samples));
   study.most = map.integer("most", 1, most_samples);
@@ -89,10 +96,9 @@ class PlacedNetwork {
 /// `start` times the largest power of two with which the batch fits, up to `most` on one device.
 long largest_network_batch(const OperationNetworkFile& file, const NetworkStudy& study, std::uint32_t parts,
                            long start) {
-  const PartitionMethod& pardnn = *find_partition_method("pardnn");
   // Whether the memory suffices hardly depends on the refinement, which takes most of the time.
   const auto fits = [&](long batch) {
-    return PlacedNetwork(file, study, parts, batch, false).report(pardnn).fits;
+    return PlacedNetwork(file, study, parts, batch, false).report(*study.placer).fits;
   };
   long batch = start;
   while (batch > 0 && !fits(batch)) batch /= 2;
@@ -116,13 +122,13 @@ double samples_per_s(long batch, const PartitionReport& report) {
   return report.fits ? 1e6 * static_cast<double>(batch) / report.schedule_makespan_us : 0;
 }
 
-/// Adds the records of ParDNN and its rivals with a quarter of the largest batch, where memory is less of a
+/// Adds the records of the placer and its rivals with a quarter of the largest batch, where memory is less of a
 /// constraint.
 void add_quarter(const OperationNetworkFile& file, const NetworkPoint& point, const NetworkStudy& study,
                  std::uint32_t parts, long largest, std::vector<Record>& records) {
   const long batch = std::max(1L, largest / 4);
   const PlacedNetwork network(file, study, parts, batch, true);
-  const PartitionReport report = network.report(*find_partition_method("pardnn"));
+  const PartitionReport report = network.report(*study.placer);
   double& best_samples_per_s = records.front().numbers["best_samples_per_s"];
   best_samples_per_s = std::max(best_samples_per_s, samples_per_s(batch, report));
   records.front().numbers["quarter_makespan_us"] = report.schedule_makespan_us;
@@ -139,7 +145,7 @@ std::vector<Record> records_of_network(const NetworkPoint& point, const NetworkS
   const long batch =
       parts == 1 ? alone : largest_network_batch(file, study, parts, std::max(1L, alone) * parts);
   const PlacedNetwork network(file, study, parts, std::max(1L, batch), true);
-  const PartitionReport report = network.report(*find_partition_method("pardnn"));
+  const PartitionReport report = network.report(*study.placer);
   std::vector<Record> records{record_of(file, point, parts, report)};
   const PagedRun paged = run_paged(network.dag(), study.memory_bytes, study.host_bandwidth_Bpus);
   std::map<std::string, double, std::less<>>& numbers = records.front().numbers;

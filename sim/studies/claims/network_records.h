@@ -9,11 +9,11 @@
 
 namespace convoy::inline studies {
 
-/// Operation networks (docs/partition.md) placed by ParDNN with the largest batch that fits and with a
+/// Operation networks (docs/partition.md) placed by `placer` with the largest batch that fits and with a
 /// quarter of it, and by its rivals with that quarter. An entry
 ///   {operation_networks: [{of: networks/NAME, set: {network.hidden: 2048, …}}, …], parts: [1, 2, …],
-///    most: 1024, batches_alone: [1, …], memory: 30GiB, rivals: [heft, …], bandwidth: 130GB/s,
-///    latency: 25us, host_bandwidth: 12GB/s}
+///    most: 1024, batches_alone: [1, …], memory: 30GiB, placer: pardnn, rivals: [heft, …],
+///    bandwidth: 130GB/s, latency: 25us, host_bandwidth: 12GB/s}
 /// gives a record for each network and number of parts, method "pardnn": "batch", the largest (0 where not
 /// one sample fits; in powers of two, on one device up to `most`), its "makespan_us", "fits" and
 /// "fullest_share" (the fullest part's peak over its memory), "unified_makespan_us" of one device that pages;

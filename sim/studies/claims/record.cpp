@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -29,6 +31,12 @@ void flatten(const json& value, const std::string& path, Record& record) {
   }
 }
 
+std::string underscored(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return !std::isalpha(static_cast<unsigned char>(c)); }, '_');
+  return text;
+}
+
 }  // namespace
 
 std::string Record::name() const {
@@ -43,11 +51,13 @@ std::string Record::name() const {
 
 std::vector<Record> records_of(std::vector<RunResult> runs) {
   std::vector<std::vector<std::pair<std::string, YamlNode>>> points;
+  std::vector<std::vector<Counterfactual>> gains;
   for (RunResult& run : runs) {
     run.per_device.clear();
     run.per_link.clear();
     run.layouts.clear();
     points.push_back(std::move(run.point));
+    gains.push_back(run.counterfactuals);
     run.point.clear();
   }
   std::ostringstream text;
@@ -56,6 +66,8 @@ std::vector<Record> records_of(std::vector<RunResult> runs) {
   const json written = json::parse(text.str());
   for (const json& run : written.at("runs")) {
     flatten(run, "", records.emplace_back());
+    for (const Counterfactual& counterfactual : gains[records.size() - 1])
+      records.back().numbers["gain_s." + underscored(counterfactual.change)] = counterfactual.gain_s;
     for (const auto& [path, value] : points[records.size() - 1])
       records.back().texts["point." + path] = to_flow(value);
   }

@@ -20,7 +20,8 @@ struct Record {
   std::string name() const;
 };
 
-/// Without single devices, links and layouts.
+/// Without single devices, links and layouts. Where runs say what would be gained, "gain_s.CHANGE" has the
+/// seconds, with "_" for all that is no letter: "gain_s.all_links_twice_as_fast".
 std::vector<Record> records_of(std::vector<RunResult> runs);
 std::vector<Record> records_of(const std::vector<ScheduleResult>& schedules);
 

@@ -13,6 +13,7 @@
 #include "sim/studies/claims/kernel_records.h"
 #include "sim/studies/claims/network_records.h"
 #include "sim/studies/claims/placement_records.h"
+#include "sim/studies/claims/training_records.h"
 #include "sim/studies/job_study.h"
 
 namespace convoy::inline studies {
@@ -26,7 +27,8 @@ std::vector<std::string> texts(YamlMap& map, std::string_view key) {
 }
 
 std::vector<Record> experiment_records(YamlMap& map, std::size_t jobs) {
-  return records_of(simulate_sweep(load_config(map.text("experiment"), texts(map, "set")), jobs).runs);
+  const Experiment experiment = load_config(map.text("experiment"), texts(map, "set"));
+  return records_of(simulate_sweep(experiment, jobs, map.flag_or("explain", false)).runs);
 }
 
 std::vector<Record> point_records(YamlMap& map, std::size_t jobs) {
@@ -98,7 +100,9 @@ constexpr std::array providers{Provider{"experiment", &experiment_records},
                                Provider{"largest_batches", &largest_batch_records},
                                Provider{"makespans", &makespan_records},
                                Provider{"kernel_shares", &kernel_share_records},
-                               Provider{"operation_networks", &network_records}};
+                               Provider{"operation_networks", &network_records},
+                               Provider{"trained", &trained_records},
+                               Provider{"proofs_of", &proof_records}};
 
 }  // namespace
 
@@ -110,8 +114,8 @@ RecordTables make_record_tables(const ClaimFile& file, std::size_t jobs) {
         std::find_if(providers.begin(), providers.end(), [&](const Provider& p) { return map.has(p.key); });
     if (provider == providers.end())
       map.fail(
-          "expected experiment, points_of, jobs_of, largest_batches, makespans, kernel_shares or "
-          "operation_networks");
+          "expected experiment, points_of, jobs_of, largest_batches, makespans, kernel_shares, "
+          "operation_networks, trained or proofs_of");
     tables[name] = provider->make(map, jobs);
     map.finish();
   }

@@ -8,8 +8,8 @@
 namespace convoy::inline studies {
 
 /// Makes the records that `records:` of a file of claims asks for. An entry is one of
-///   {experiment: papers/NAME, set: [key=value, …]}
-///       the runs of configs/papers/NAME.yaml
+///   {experiment: papers/NAME, set: [key=value, …], explain: false}
+///       the runs of configs/papers/NAME.yaml; with `explain` also with what would be gained (record.h)
 ///   {points_of: published/NAME, points: [{key: value, …}, …]}
 ///       a run a point, whose settings are given
 ///   {jobs_of: papers/NAME, seeds: [1, 2, …]}
@@ -22,6 +22,8 @@ namespace convoy::inline studies {
 ///       of partitioners on training graphs
 ///   {operation_networks: […], parts: […], …}
 ///       networks placed with the largest batch that fits (network_records)
+///   {trained: papers/NAME, target: 0.9}, {proofs_of: papers/NAME, sweep: {…}}
+///       what networks learn, and whether plans compute what one device computes (training_records)
 /// @param jobs processes at a time
 /// @throws InputError; std::runtime_error where a run failed
 RecordTables make_record_tables(const ClaimFile& file, std::size_t jobs);

@@ -58,7 +58,8 @@ class RegionTree {
     return node->holds;
   }
 
-  std::vector<RegionBox> boxes() const {
+  /// The leaves where the claim holds, or where it does not.
+  std::vector<RegionBox> boxes(bool where_it_holds) const {
     std::vector<RegionBox> found;
     RegionBox whole;
     whole.from.resize(spec_.inputs.size());
@@ -67,7 +68,7 @@ class RegionTree {
       if (!spec_.inputs[d].is_ordered())
         for (std::size_t v = 0; v < spec_.inputs[d].levels(); ++v)
           whole.among[d].insert(name_at(d, spec_.inputs[d].position_of_level(v)));
-    collect(*root_, whole, found);
+    collect(*root_, where_it_holds, whole, found);
     return found;
   }
 
@@ -160,9 +161,10 @@ class RegionTree {
     }
   }
 
-  void collect(const RegionNode& node, const RegionBox& box, std::vector<RegionBox>& found) const {
+  void collect(const RegionNode& node, bool where_it_holds, const RegionBox& box,
+               std::vector<RegionBox>& found) const {
     if (node.leaf()) {
-      if (node.holds) found.push_back(box);
+      if (node.holds == where_it_holds) found.push_back(box);
       return;
     }
     RegionBox left = box, right = box;
@@ -175,8 +177,8 @@ class RegionTree {
       std::erase_if(right.among[node.input],
                     [&](const std::string& value) { return node.left_values.contains(value); });
     }
-    collect(*node.left, left, found);
-    collect(*node.right, right, found);
+    collect(*node.left, where_it_holds, left, found);
+    collect(*node.right, where_it_holds, right, found);
   }
 
   const StudySpec& spec_;
@@ -188,7 +190,16 @@ class RegionTree {
   std::unique_ptr<RegionNode> root_;
 };
 
-std::string text_of_box(const StudySpec& spec, const RegionBox& box) {
+/// "a", "a or b", "a, b or c"
+std::string joined(const std::vector<std::string>& texts, const char* last) {
+  std::string text;
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == texts.size() ? fmt::format(" {} ", last) : ", ") + texts[i];
+  return text;
+}
+
+/// One text a condition: "rate at most 3 Gbps", "network vgg16 or resnet50".
+std::vector<std::string> conditions_of_box(const StudySpec& spec, const RegionBox& box) {
   std::vector<std::string> conditions;
   for (std::size_t d = 0; d < spec.inputs.size(); ++d) {
     const StudyInput& input = spec.inputs[d];
@@ -196,18 +207,44 @@ std::string text_of_box(const StudySpec& spec, const RegionBox& box) {
     if (!input.is_ordered()) {
       const std::set<std::string>& among = box.among.at(d);
       if (among.size() < input.levels())
-        conditions.push_back(fmt::format("{} {}", input.name, fmt::join(among, " or ")));
+        conditions.push_back(fmt::format("{} {}", input.name,
+                                         joined(std::vector<std::string>(among.begin(), among.end()), "or")));
     } else if (box.from[d] && box.to[d]) {
       const std::string from = value(*box.from[d]), to = value(*box.to[d]);
       conditions.push_back(from == to ? fmt::format("{} {}", input.name, from)
-                                      : fmt::format("{} {} to {}", input.name, from, to));
+                                      : fmt::format("{} from {} to {}", input.name, from, to));
     } else if (box.to[d]) {
-      conditions.push_back(fmt::format("{} up to {}", input.name, value(*box.to[d])));
+      conditions.push_back(fmt::format("{} at most {}", input.name, value(*box.to[d])));
     } else if (box.from[d]) {
-      conditions.push_back(fmt::format("{} {} or more", input.name, value(*box.from[d])));
+      conditions.push_back(fmt::format("{} at least {}", input.name, value(*box.from[d])));
     }
   }
-  return fmt::format("{}", fmt::join(conditions, " and "));
+  return conditions;
+}
+
+/// What is said of several boxes at once, and how much a reader has to keep in mind for it.
+struct RegionWords {
+  std::vector<std::string> cases;
+  std::size_t conditions = 0;
+};
+
+RegionWords words_of(const StudySpec& spec, const std::vector<RegionBox>& boxes) {
+  RegionWords words;
+  for (const RegionBox& box : boxes) {
+    const std::vector<std::string> conditions = conditions_of_box(spec, box);
+    words.conditions += conditions.size();
+    words.cases.push_back(joined(conditions, "and"));
+  }
+  return words;
+}
+
+/// "for a and b", "in 2 cases: (1) a and b; (2) c"
+std::string text_of_cases(const std::vector<std::string>& cases) {
+  if (cases.size() == 1) return "for " + cases.front();
+  std::string text = fmt::format("in {} cases: ", cases.size());
+  for (std::size_t i = 0; i < cases.size(); ++i)
+    text += fmt::format("{}({}) {}", i ? "; " : "", i + 1, cases[i]);
+  return text;
 }
 
 }  // namespace
@@ -215,8 +252,8 @@ std::string text_of_box(const StudySpec& spec, const RegionBox& box) {
 RegionSentence describe_region(const StudySpec& spec, const std::vector<bool>& usable,
                                const std::vector<StudyPoint>& points, const std::vector<bool>& holds) {
   const auto holding = static_cast<std::size_t>(std::count(holds.begin(), holds.end(), true));
-  if (holding == points.size()) return {"holds everywhere"};
-  if (holding == 0) return {"holds nowhere"};
+  if (holding == points.size()) return {"everywhere"};
+  if (holding == 0) return {"nowhere"};
   const auto count = static_cast<double>(points.size());
   const RegionTree tree(spec, usable, points, holds);
   RegionSentence sentence;
@@ -224,14 +261,16 @@ RegionSentence describe_region(const StudySpec& spec, const std::vector<bool>& u
   for (std::size_t i = 0; i < points.size(); ++i) right += tree.says(points[i]) == holds[i] ? 1 : 0;
   sentence.right = right / count;
   sentence.otherwise = static_cast<double>(std::max(holding, points.size() - holding)) / count;
-  std::vector<std::string> places;
-  for (const RegionBox& box : tree.boxes()) places.push_back(text_of_box(spec, box));
-  if (places.empty())
-    sentence.text = "holds at single points, which no three conditions describe";
-  else if (places.size() == 1 && places.front().empty())
-    sentence.text = "holds nearly everywhere; no three conditions describe where it does not";
+  const RegionWords inside = words_of(spec, tree.boxes(true)), outside = words_of(spec, tree.boxes(false));
+  if (inside.cases.empty())
+    sentence.text = "at single points, which no three conditions describe";
+  else if (outside.cases.empty())
+    sentence.text = "nearly everywhere; no three conditions describe where it does not";
+  else if (outside.cases.size() < inside.cases.size() ||
+           (outside.cases.size() == inside.cases.size() && outside.conditions < inside.conditions))
+    sentence.text = "except " + text_of_cases(outside.cases);
   else
-    sentence.text = fmt::format("holds for {}", fmt::join(places, "; and for "));
+    sentence.text = text_of_cases(inside.cases);
   return sentence;
 }
 

@@ -10,7 +10,8 @@ namespace convoy::inline studies {
 
 /// In words, where a claim holds, and for which share of the points these words are right.
 struct RegionSentence {
-  std::string text;      ///< "holds for batch up to 48 and rate 2.1 Gbps or more"
+  /// What follows "holds": "for batch at most 48 and rate at least 2.1 Gbps", "except for nodes 2", "everywhere".
+  std::string text;
   double right = 1;      ///< share of the points at which the words say what is
   double otherwise = 1;  ///< the same share of the better of "always" and "never", to compare with
 };

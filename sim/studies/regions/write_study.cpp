@@ -205,9 +205,12 @@ std::string deciding_text(const StudyResult& study, std::size_t claim) {
 std::string sentence_of(const StudyResult& study, std::size_t claim) {
   const ClaimRegion& region = study.regions[claim];
   if (region.share.count == 0 || region.share.count == region.share.of)
-    return fmt::format("{}: at {} of {} points", region.sentence.text, region.share.count, region.share.of);
-  return fmt::format("holds in {} of the space; {} (right for {} of the points)", share_text(region.share),
-                     region.sentence.text, percent_text(region.sentence.right));
+    return fmt::format("holds {}: at {} of {} points", region.sentence.text, region.share.count,
+                       region.share.of);
+  const std::string& where = region.sentence.text;
+  return fmt::format("holds in {} of the space{} {} (these words are right at {} of the points)",
+                     share_text(region.share), where.starts_with("except") ? "," : ":", where,
+                     percent_text(region.sentence.right));
 }
 
 std::string together_sentence(const StudyResult& study) {
