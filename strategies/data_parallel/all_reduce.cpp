@@ -70,11 +70,11 @@ class AllReduce : public Strategy {
   std::string trains_otherwise() const override {
     if (options_.averaging.active())
       return fmt::format(
-          "how many more epochs local SGD needs that averages after every {} steps is not known",
+          "local SGD that averages after every {} steps may need more epochs; how many is not known",
           options_.averaging.every);
     const Compression& compression = options_.sync.compression;
     if (compression.kind == Compression::Kind::none || compression.kind == Compression::Kind::fp16) return {};
-    return fmt::format("how many more epochs are needed with compression: {} is not known",
+    return fmt::format("training with compression: {} may need more epochs; how many is not known",
                        kind_of(compression));
   }
 

@@ -56,7 +56,9 @@ class Gossip : public Strategy {
 
   std::string_view refuses_recomputation() const override { return {}; }
 
-  std::string trains_otherwise() const override { return "how many more epochs gossip needs is not known"; }
+  std::string trains_otherwise() const override {
+    return "gossip may need more epochs; how many is not known";
+  }
 
   std::optional<StepFloor> floor(const BatchSpec& batch, CostTable& table) const override {
     if (options_.shares == Shares::speed) return std::nullopt;
