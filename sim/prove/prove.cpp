@@ -92,6 +92,10 @@ Proof prove_plan(const Plan& plan, const StrategyReport& report, const TrainingG
   try {
     check_all(plan, report, graph, machine, images);
     proof.allowed = allowed_by(plan, report, graph);
+    proof.is_averaged = std::any_of(
+        plan.meaning->communications.begin(), plan.meaning->communications.end(), [](const CommMeaning& of) {
+          return of.kind == CommMeaning::Kind::average || of.kind == CommMeaning::Kind::exchange;
+        });
   } catch (const Refuted& refuted) {
     proof.outcome = Proof::Outcome::refuted;
     proof.text = refuted.what();

@@ -284,10 +284,8 @@ const std::vector<StrategyRow>& strategy_rows() {
       {"local SGD",
        [](Dice& dice, const StrategySetting&) {
          return fmt::format(
-             "{{kind: data_parallel, sync: all_reduce, algorithm: {}, bucket: {}kB, sync_every: {}, "
-             "micro_batches: {}}}",
-             dice.coin() ? "ring" : "tree", dice.one_of<int>({10, 300, 100000}), dice.between(2, 4),
-             dice.one_of<int>({1, 2}));
+             "{{kind: data_parallel, sync: all_reduce, algorithm: {}, bucket: {}kB, sync_every: {}}}",
+             dice.coin() ? "ring" : "tree", dice.one_of<int>({10, 300, 100000}), dice.between(2, 4));
        },
        with_averages, Alone::single, false, averaged},
       {"gossip with one peer a step",
