@@ -243,7 +243,7 @@ class GradientProver {
     for (const Event* event : all) {
       const auto update = static_cast<std::size_t>(
           std::upper_bound(versions.begin(), versions.end(), event->number) - versions.begin());
-      if (!plan_.endless() && plan_.steps == 1 && update > averages_before(r, layer, *event))
+      if (!plan_.endless() && plan_.steps == 1 && update > 0 && update > averages_before(r, layer, *event))
         throw Refuted(fmt::format("{}: {} comes after the update of {}, of whose old version it is",
                                   at(r, event->task), graph_.operations[event->operation].name, name));
       const std::size_t missed = update - oldest.try_emplace(event->micro_batch, update).first->second;
