@@ -123,24 +123,36 @@ double micro_batch_images(const StrategyInput& input, const ReplicaClass& replic
 
 namespace {
 
-/// Forward and backward of each micro-batch in turn.
+/// Forward and backward of each micro-batch of each step in turn.
 std::vector<Pass> passes_of(const StrategyInput& input, const ReplicaClass& replica,
-                            std::int64_t micro_batches) {
+                            std::int64_t micro_batches, std::int64_t steps) {
   std::vector<double> images(replica.micro_batches.begin(), replica.micro_batches.end());
   if (!input.batch.dealt)
     images.assign(static_cast<std::size_t>(micro_batches), micro_batch_images(input, replica, micro_batches));
   std::vector<Pass> passes;
-  for (std::size_t m = 0; m < images.size(); ++m)
-    for (const bool backward : {false, true})
-      passes.push_back({backward, static_cast<std::int64_t>(m), images[m],
-                        images.size() > 1 ? fmt::format(" #{}", m) : "", backward && m + 1 == images.size()});
+  for (std::int64_t step = 0; step < steps; ++step)
+    for (std::size_t m = 0; m < images.size(); ++m)
+      for (const bool backward : {false, true})
+        passes.push_back({backward,
+                          step * static_cast<std::int64_t>(images.size()) + static_cast<std::int64_t>(m),
+                          images[m],
+                          fmt::format("{}{}", steps > 1 ? fmt::format(" of step {}", step) : "",
+                                      images.size() > 1 ? fmt::format(" #{}", m) : ""),
+                          backward && m + 1 == images.size()});
   return passes;
 }
 
 }  // namespace
 
-void check_plan_size(const StrategyInput& input, std::int64_t micro_batches) {
+void check_plan_size(const StrategyInput& input, std::int64_t micro_batches, std::int64_t steps) {
   const auto operations = static_cast<std::int64_t>(input.graph.operations.size());
+  if (steps > 1 && steps * micro_batches * operations > most_planned_operations)
+    throw InputError(
+        input.batch.pos,
+        fmt::format("training: {} steps of {} micro-batches of {} operations each; at most {} operations are "
+                    "planned: use a sync_every of at most {}",
+                    steps, micro_batches, operations, most_planned_operations,
+                    most_planned_operations / (micro_batches * operations)));
   if (micro_batches * operations > most_planned_operations)
     throw InputError(
         input.batch.pos,
@@ -151,25 +163,28 @@ void check_plan_size(const StrategyInput& input, std::int64_t micro_batches) {
 }
 
 StagedPasses replica_passes(const StrategyInput& input, const std::vector<ReplicaClass>& replicas,
-                            std::int64_t micro_batches) {
-  check_plan_size(input, micro_batches);
+                            std::int64_t micro_batches, const std::optional<Averaging>& averaging) {
+  const std::int64_t steps = averaging ? averaging->period(input.machine.devices.size()) : 1;
+  check_plan_size(input, micro_batches, steps);
   StagedPasses passes;
+  passes.averaging = averaging;
   passes.shares_tasks = true;
   passes.meaning = input.meaning;
   StagedLayers& network = passes.stages.emplace_back();
   for (const ReplicaClass& replica : replicas) {
     passes.images += static_cast<double>(replica.images) * static_cast<double>(replica.devices.size());
     network.slots.push_back({fmt::format("worker with {} images", replica.images), replica.devices,
-                             passes_of(input, replica, micro_batches)});
+                             passes_of(input, replica, micro_batches, steps)});
   }
   return passes;
 }
 
 Plan plan_replicas(const StrategyInput& input, const GradientSync& sync,
-                   const std::vector<ReplicaClass>& replicas, std::int64_t micro_batches) {
+                   const std::vector<ReplicaClass>& replicas, std::int64_t micro_batches,
+                   const std::optional<Averaging>& averaging) {
   const WholeNetwork own(input.graph);
   return plan_stages(input.graph, input.machine, input.cost, (input.network ? *input.network : own).stages(),
-                     replica_passes(input, replicas, micro_batches), sync)
+                     replica_passes(input, replicas, micro_batches, averaging), sync)
       .plan;
 }
 

@@ -51,18 +51,21 @@ double micro_batch_images(const StrategyInput& input, const ReplicaClass& replic
 inline constexpr std::int64_t most_planned_operations = 4'000'000;
 
 /// What more would take is told before it is built.
+/// @param steps of a plan of several (Averaging::period)
 /// @throws InputError (at batch.pos)
-void check_plan_size(const StrategyInput& input, std::int64_t micro_batches);
+void check_plan_size(const StrategyInput& input, std::int64_t micro_batches, std::int64_t steps = 1);
 
 /// The passes of replicas of the whole network, one a device: each computes its share of the batch in
 /// `micro_batches` equal parts (or as dealt), one after the other.
+/// @param averaging where they average parameters: how; its period has so many steps
 /// @throws InputError (at batch.pos) where a share does not divide, or as check_plan_size()
 StagedPasses replica_passes(const StrategyInput& input, const std::vector<ReplicaClass>& replicas,
-                            std::int64_t micro_batches);
+                            std::int64_t micro_batches, const std::optional<Averaging>& averaging = {});
 
-/// The plan of such replicas whose gradients are summed as `sync` says. @throws InputError as
-/// replica_passes()
+/// The plan of such replicas whose gradients are summed, or parameters averaged, as `sync` says. @throws
+/// InputError as replica_passes()
 Plan plan_replicas(const StrategyInput& input, const GradientSync& sync,
-                   const std::vector<ReplicaClass>& replicas, std::int64_t micro_batches);
+                   const std::vector<ReplicaClass>& replicas, std::int64_t micro_batches,
+                   const std::optional<Averaging>& averaging = {});
 
 }  // namespace convoy::strategies

@@ -62,6 +62,9 @@ class Strategy {
   }
   /// How it sums the gradients of replicas by collectives; nullptr where it does not.
   virtual const GradientSync* sums() const { return nullptr; }
+  /// Why it may need other epochs than sums of whole gradients in every step do, and nobody knows how many:
+  /// for plans' doubts; "" where it trains alike.
+  virtual std::string trains_otherwise() const { return {}; }
   /// What its step stays not below on the table's devices, from the table alone; nothing where nothing is
   /// known, or where it cannot run. Tests hold it against the bounds of plans and against simulations.
   virtual std::optional<StepFloor> floor(const BatchSpec& batch, CostTable& table) const {

@@ -93,9 +93,13 @@ ProvedExperiment prove_experiment(Preparer& preparer) {
     switch (proof.outcome) {
       case Proof::Outcome::proved:
         line = fmt::format(
-            "proved: {} compute what one device does: every operation reads what the training graph says, and "
-            "every replica of a parameter is updated with the gradients of all images, each once{}; {} tasks",
-            what, proof.allowed.empty() ? "" : fmt::format(" (allowed: {})", proof.allowed), proof.tasks);
+            "proved: {} {}: every operation reads what the training graph says, and {}{}; {} tasks", what,
+            proof.is_averaged ? "train replicas that are averaged" : "compute what one device does",
+            proof.is_averaged ? "the gradients of every image update the parameters of its replica once, "
+                                "which are averaged with the others'"
+                              : "every replica of a parameter is updated with the gradients of all images, "
+                                "each once",
+            proof.allowed.empty() ? "" : fmt::format(" (allowed: {})", proof.allowed), proof.tasks);
         break;
       case Proof::Outcome::refuted:
         line = "refuted: " + clean(proof.text);

@@ -13,24 +13,28 @@ namespace convoy::inline lowering {
 
 /// How gradients are made smaller before they are sent.
 struct Compression {
-  enum class Kind : std::uint8_t { none, fp16, top_k, quantised };
+  enum class Kind : std::uint8_t { none, fp16, top_k, quantised, sign, powersgd };
+  enum class Combine : std::uint8_t { mean, majority };
   Kind kind = Kind::none;
-  double ratio = 1;       ///< of top_k: share of a message's gradients that is sent
-  std::int64_t bits = 8;  ///< of quantised: of a gradient as it is sent
+  double ratio = 1;                 ///< of top_k: share of a message's gradients that is sent
+  std::int64_t bits = 8;            ///< of quantised: of a gradient as it is sent
+  Combine combine = Combine::mean;  ///< of sign: what all devices' signs become
+  std::int64_t rank = 1;            ///< of powersgd: columns of each factor
   SourcePos pos;          ///< for errors about what the precision does not allow
 };
 
 /// Every device needs what every other one sends, which cannot be summed on the way: it is gathered.
 bool is_gathered(const Compression& compression);
 
-/// `compression: none | fp16 | {kind: top_k, ratio: 0.01} | {kind: quantised, bits: 8}`; none where the key is
-/// absent.
+/// `compression: none | fp16 | {kind: top_k, ratio: 0.01} | {kind: quantised, bits: 8} | {kind: sign} |
+/// {kind: powersgd, rank: 4}`; none where the key is absent.
 Key<Compression> compression_key();
 
-/// "none", "fp16", "top_k", "quantised"
+/// "none", "fp16", "top_k", "quantised", "sign", "powersgd"
 const std::string& kind_of(const Compression& compression);
 
-/// What a label adds: "", ", fp16 gradients", ", top 1 % of gradients", ", 8-bit gradients".
+/// What a label adds: "", ", fp16 gradients", ", top 1 % of gradients", ", 8-bit gradients", ", signs of
+/// gradients", ", majority of signs", ", PowerSGD of rank 4".
 std::string label_of(const Compression& compression);
 
 /// What compression costs and saves, message by message (a bucket, or a parameter server's tensors). With n
@@ -53,7 +57,16 @@ std::string label_of(const Compression& compression);
 /// write it. To decompress, all codes are read and summed: n e + N (n b/8 + 8), the size of the buffer but for
 /// n e. Messages have scales of their own, so that codes cannot be added up on the way.
 ///
-/// All are single elementwise kernels; buffers are workspace, the residual counts as gradients.
+/// sign sends one bit a gradient. `mean`: and one fp32 number, the mean of their magnitudes, by which the signs
+/// are scaled; what that leaves out stays in a residual, and the devices' messages are added up (Karimireddy,
+/// Rebjock, Stich & Jaggi, "Error Feedback Fixes SignSGD", ICML 2019, algorithm 1, a message at a time): n/8 +
+/// 4 bytes; adding the residual 3 n e, the sum of magnitudes n e, signs n e, the new residual 2 n e.
+/// `majority`: the sign of the sum of all signs is the gradient (Bernstein, Zhao, Azizzadenesheli & Anandkumar,
+/// "signSGD with Majority Vote", ICLR 2019), without a residual: n/8 bytes, signs n e. Both are gathered and
+/// decoded as quantised gradients are. (The authors of the vote count on a server; here each device counts.)
+///
+/// These are single elementwise kernels; buffers are workspace, the residual counts as gradients. What
+/// powersgd does with a message, which depends on its tensors, is LowRankBucket's.
 class Compressor {
  public:
   /// @param senders whose compressed gradients a device gets, itself included; 1 where it only sends
@@ -71,8 +84,11 @@ class Compressor {
   /// Bytes of a message's residual, throughout the step.
   double residual_bytes(double bytes) const;
 
+  BucketMeaning::Coding coding() const;
+  std::int64_t coding_detail() const;  ///< BucketMeaning::detail
+
   /// Compresses message `index` in the task under way.
-  /// @pre active()
+  /// @pre active(), and not powersgd
   /// @return the buffer that own and others' compressed gradients have from then on
   std::size_t add_compression(ComputeTasks& tasks, std::size_t index, double bytes) const;
   /// Appends a task that decompresses message `index`, when `arrived` is done, after which its buffer is
@@ -83,10 +99,7 @@ class Compressor {
   static void add_release(ComputeTasks& tasks, std::size_t buffer, std::size_t index, TaskId sent);
 
  private:
-  bool has_residual() const {
-    return compression_.kind == Compression::Kind::top_k ||
-           (compression_.kind == Compression::Kind::quantised && compression_.bits == 1);
-  }
+  bool has_residual() const;
   double kept(double bytes) const;          ///< gradients of a message that top_k sends
   double buffer_bytes(double bytes) const;  ///< of a message
 

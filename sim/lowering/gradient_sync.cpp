@@ -20,9 +20,14 @@ std::string_view name_of(GroupSync::Kind kind) {
     case GroupSync::Kind::all_gather:
       return "all-gather";
     case GroupSync::Kind::all_reduce:
+    case GroupSync::Kind::all_reduce_factors:
       break;
   }
   return "all-reduce";
+}
+
+bool is_half(GroupSync::Kind kind) {
+  return kind == GroupSync::Kind::reduce_scatter || kind == GroupSync::Kind::all_gather;
 }
 
 /// Whether DistributedDataParallel chooses the buckets.
@@ -149,6 +154,9 @@ GroupSync::GroupSync(const GradientSync& sync, const TrainingGraph& graph, const
       buckets_(buckets_of(sync, graph, parameters_)),
       compressor_(sync.compression, graph, parameters_.groups.front().size()) {
   if (!buckets_.empty() && machine.transport.channels > 0) plan.launches = launches_text(launches());
+  if (sync.compression.kind == Compression::Kind::powersgd)
+    for (const Bucket& bucket : buckets_)
+      low_rank_.emplace_back(graph, bucket, parameters_.elements, sync.compression.rank);
   // Everyone needs everyone's choice of gradients: they are gathered, not summed on the way.
   const bool gathers = is_gathered(sync.compression);
   if (buckets_.empty()) return;
@@ -171,7 +179,10 @@ bool GroupSync::is_copied(const Bucket& bucket) const {
 
 StateBytes GroupSync::resident_bytes() const {
   const double elements = std::accumulate(parameters_.elements.begin(), parameters_.elements.end(), 0.0);
-  return sharded_resident_bytes(elements, graph_.options, zero(), members());
+  StateBytes bytes = sharded_resident_bytes(elements, graph_.options, zero(), members());
+  for (const LowRankBucket& bucket : low_rank_)
+    bytes[static_cast<std::size_t>(MemoryClass::gradients)] += bucket.kept_bytes();
+  return bytes;
 }
 
 TaskId GroupSync::add(Role& role, int stream, Kind kind, std::size_t bucket, const std::string& what,
@@ -181,7 +192,7 @@ TaskId GroupSync::add(Role& role, int stream, Kind kind, std::size_t bucket, con
     sent_.push_back({static_cast<CommId>(plan_.communications.size()), bucket});
     plan_.communications.push_back({fmt::format("{} bucket {}{}{}", name_of(kind), bucket, what, of_),
                                     of_pattern, bytes, sync_.fidelity, machine_.collective_overhead_s,
-                                    kind == Kind::all_reduce ? CommPurpose::all_reduce : CommPurpose::half,
+                                    is_half(kind) ? CommPurpose::half : CommPurpose::all_reduce,
                                     plan_.meaning ? meaning_of(kind, bucket) : no_meaning});
   }
   const CommId comm = sent_[next_++].comm;
@@ -196,7 +207,8 @@ std::uint32_t GroupSync::meaning_of(std::size_t bucket) {
   if (meanings_.empty())
     for (const Bucket& of : buckets_) {
       meanings_.push_back(static_cast<std::uint32_t>(all.size()));
-      all.push_back({of.parameters, zero(), compressor_.sent_element_bytes(), compressor_.kept_share()});
+      all.push_back({of.parameters, zero(), compressor_.sent_element_bytes(), compressor_.kept_share(),
+                     compressor_.coding(), compressor_.coding_detail()});
     }
   return meanings_[bucket];
 }
@@ -206,6 +218,9 @@ std::uint32_t GroupSync::meaning_of(Kind kind, std::size_t bucket) {
   switch (kind) {
     case Kind::all_reduce:
       meaning.kind = CommMeaning::Kind::sum;
+      break;
+    case Kind::all_reduce_factors:
+      meaning.kind = CommMeaning::Kind::sum_factors;
       break;
     case Kind::reduce_scatter:
       meaning.kind = CommMeaning::Kind::scatter;
@@ -221,6 +236,7 @@ std::uint32_t GroupSync::meaning_of(Kind kind, std::size_t bucket) {
 
 std::uint32_t GroupSync::pattern(Kind kind, double bytes) {
   const SumAlgorithm& algorithm = sync_.algorithm;
+  if (kind == Kind::all_reduce_factors) kind = Kind::all_reduce;
   const Kind rounds = algorithm.same_half() && kind == Kind::all_gather ? Kind::reduce_scatter : kind;
   const auto [it, fresh] = patterns_.emplace(std::pair{rounds, algorithm.by_bytes() ? bytes : 0},
                                              static_cast<std::uint32_t>(plan_.patterns.size()));

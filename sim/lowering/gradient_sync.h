@@ -15,6 +15,7 @@
 #include "sim/collectives/table.h"
 #include "sim/lowering/buckets.h"
 #include "sim/lowering/compression.h"
+#include "sim/lowering/low_rank.h"
 #include "sim/lowering/stages.h"
 #include "sim/plan/plan.h"
 
@@ -95,6 +96,8 @@ class GroupSync {
   /// Of a group.
   double members() const { return static_cast<double>(parameters_.groups.front().size()); }
   const Compressor& compressor() const { return compressor_; }
+  /// By bucket, with compression: powersgd; else empty.
+  const std::vector<LowRankBucket>& low_rank() const { return low_rank_; }
   /// Whether a bucket's gradients are copied into it (divided by the number of replicas) and back, as
   /// PyTorch's DistributedDataParallel (gradient_as_bucket_view=False, its default) and Horovod do: with
   /// zero: 0, where the fabric has software at all. One gradient alone is sent from where it is.
@@ -103,7 +106,12 @@ class GroupSync {
   /// Bytes of states on each member, throughout the step.
   StateBytes resident_bytes() const;
 
-  enum class Kind : std::uint8_t { all_reduce, reduce_scatter, all_gather };
+  enum class Kind : std::uint8_t {
+    all_reduce,
+    reduce_scatter,
+    all_gather,
+    all_reduce_factors,  ///< of a bucket's second factors (LowRankBucket)
+  };
 
   /// Another member's program begins: the next communication is the group's first again.
   void begin_role() { next_ = 0; }
@@ -136,6 +144,7 @@ class GroupSync {
   Plan& plan_;
   std::vector<Bucket> buckets_;
   Compressor compressor_;
+  std::vector<LowRankBucket> low_rank_;
   std::map<std::pair<Kind, double>, std::uint32_t> patterns_;
   std::vector<Sent> sent_;
   std::size_t next_ = 0;

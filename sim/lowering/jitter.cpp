@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <numbers>
 
@@ -50,7 +51,7 @@ std::map<double, std::size_t> devices_by_time(const Plan& plan, const Machine& m
       if (fresh)
         for (const Task& task : role.program)
           for (const PlanOp& op : task.ops)
-            it->second += cost.time_s(op.work, op.images, machine.device_types[device.type]);
+            it->second += cost.time_s(op.work, op.images, machine.device_types[device.type]) / plan.steps;
       if (it->second > 0) ++result[it->second / device.speed];
     }
   }
@@ -76,6 +77,87 @@ double expected_last_s(const std::vector<DeviceSteps>& steps, double jitter) {
   return low_s + sum * h_s / 3;
 }
 
+namespace {
+
+/// The rounds of averages with neighbours, one a step of the plan; none: there are no such averages.
+std::vector<const Pattern*> neighbour_patterns(const Plan& plan) {
+  std::vector<const Pattern*> patterns;
+  for (const Communication& comm : plan.communications)
+    if (const Pattern* pattern = &plan.patterns[comm.pattern];
+        comm.purpose == CommPurpose::neighbours &&
+        std::find(patterns.begin(), patterns.end(), pattern) == patterns.end())
+      patterns.push_back(pattern);
+  return patterns;
+}
+
+/// Whether devices send before they compute.
+bool sends_first(const Role& role) {
+  for (const Task& task : role.program) {
+    if (task.kind == Task::Kind::collective) return true;
+    for (const PlanOp& op : task.ops)
+      if (op.operation != PlanOp::of_plan) return false;
+  }
+  return false;
+}
+
+/// Devices with several on a host that sum gradients there in every step; 1: there are none.
+std::size_t devices_in_step(const Plan& plan) {
+  for (const Pattern& pattern : plan.patterns)
+    if (pattern.groups.size() > 1) return pattern.groups.front().size();
+  return 1;
+}
+
+/// Of equal devices.
+double expected_last(std::size_t devices, double jitter) {
+  return devices < 2 ? 1 : expected_last_s({{1.0, devices}}, jitter);
+}
+
+}  // namespace
+
+double neighbours_wait(const std::vector<const Pattern*>& rounds, bool sends_first, double jitter) {
+  constexpr std::size_t settling = 400, measured = 2000;
+  const std::size_t devices = rounds.front()->groups.front().size();
+  std::vector<double> begun_s(devices, 0), ended_s(devices);
+  std::uint64_t state = 1;
+  const auto uniform = [&] {  // splitmix64
+    std::uint64_t z = state += 0x9e3779b97f4a7c15U;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+    return (static_cast<double>((z ^ (z >> 31)) >> 11) + 0.5) * 0x1.0p-53;
+  };
+  double from_s = 0, sum_s = 0;
+  for (std::size_t step = 0; step < settling + measured; ++step) {
+    for (std::size_t d = 0; d < devices; ++d) {
+      const double normal = std::sqrt(-2 * std::log(uniform())) * std::cos(2 * std::numbers::pi * uniform());
+      ended_s[d] = begun_s[d] + std::max(0.0, 1 + jitter * normal);
+    }
+    const std::vector<double> sent_s = sends_first ? begun_s : ended_s;
+    begun_s = ended_s;
+    for (const Round& round : rounds[step % rounds.size()]->rounds)
+      for (const auto& [from, to] : round.pairs) begun_s[to] = std::max(begun_s[to], sent_s[from]);
+    sum_s = 0;
+    for (const double begin_s : begun_s) sum_s += begin_s;
+    if (step + 1 == settling) from_s = sum_s;
+  }
+  return (sum_s - from_s) / static_cast<double>(measured * devices);
+}
+
+namespace {
+
+/// How many times as long as the slowest device alone a step takes because devices wait for each other by
+/// chance, where not all of them do so in every step.
+double slowdown_of_averages(const Plan& plan, const std::map<double, std::size_t>& times, double jitter) {
+  if (const std::vector<const Pattern*> rounds = neighbour_patterns(plan); !rounds.empty())
+    return neighbours_wait(rounds, sends_first(plan.roles.front()), jitter);
+  const std::size_t in_host = devices_in_step(plan);
+  std::vector<DeviceSteps> steps = merged(times);
+  for (DeviceSteps& step : steps) step.devices = std::max<std::size_t>(1, step.devices / in_host);
+  return expected_last(in_host, jitter) * expected_last_s(steps, jitter / std::sqrt(plan.steps)) /
+         times.rbegin()->first;
+}
+
+}  // namespace
+
 void wait_for_the_last(Plan& plan, const Machine& machine, const CostModel& cost) {
   double jitter = machine.step_jitter;
   if (const Service* service = plan.service()) {
@@ -88,7 +170,9 @@ void wait_for_the_last(Plan& plan, const Machine& machine, const CostModel& cost
   for (const auto& [time_s, count] : times) devices += count;
   if (devices < 2) return;
   const double slowest_s = times.rbegin()->first;
-  const double slowdown = expected_last_s(merged(times), jitter) / slowest_s;
+  const bool averages = plan.steps > 1 || !neighbour_patterns(plan).empty();
+  const double slowdown = averages ? slowdown_of_averages(plan, times, jitter)
+                                   : expected_last_s(merged(times), jitter) / slowest_s;
   for (Role& role : plan.roles)
     if (std::any_of(role.program.begin(), role.program.end(),
                     [](const Task& task) { return !task.ops.empty(); }))

@@ -23,11 +23,21 @@ struct DeviceSteps {
 /// @pre jitter > 0, all means > 0
 double expected_last_s(const std::vector<DeviceSteps>& steps, double jitter);
 
+/// The same of equal devices that wait in each step only for those who send to them (as `rounds` say, one after
+/// the other, again and again), over the mean step of a device alone: measured in 2,000 steps, of normal times
+/// drawn from a fixed seed, after 400. Each begins its next step when it has ended its own, and
+/// those who send to it have ended theirs; or, where they send first, have begun it.
+double neighbours_wait(const std::vector<const Pattern*>& rounds, bool sends_first, double jitter);
+
 /// Devices of synchronous plans wait in every step for the one that is last in it: sets Role::slowdown of all
 /// roles with devices to expected_last_s over what that device would take without jitter
 /// (Machine::step_jitter), so that one slow device, which decides every step, makes nobody wait for chance.
 /// Of a service with a lead of s steps chance evens out over s + 1 steps, jitter / sqrt(s + 1); with a quorum
-/// (backup workers) the replay draws it step by step (Service::step_jitter), without either nobody waits.
+/// (backup workers) the replay draws it step by step (Service::step_jitter), without either nobody waits. Where
+/// all wait for all after every Plan::steps only, chance evens out over these, jitter / sqrt(steps); where
+/// the devices of a host sum gradients in between, they wait for each other in every step, and the hosts'
+/// last ones, whose times vary less, for each other as devices do (an upper bound). Averages with neighbours:
+/// neighbours_wait.
 void wait_for_the_last(Plan& plan, const Machine& machine, const CostModel& cost);
 
 }  // namespace convoy::lowering

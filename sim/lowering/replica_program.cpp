@@ -253,10 +253,23 @@ void ReplicaProgram::prepare_message(std::size_t bucket) {
         elementwise_op(fmt::format("bucket {} filled", bucket), of.bytes() / 4, 2 * of.bytes()));
     mean_bucket(OpMeaning::Act::fill, bucket);
   }
-  if (const Compressor& compressor = of.group->compressor(); compressor.active()) {
-    compressed_[bucket] = compressor.add_compression(tasks_, bucket, of.bytes());
-    mean_bucket(OpMeaning::Act::compress, bucket);
-  }
+  const Compressor& compressor = of.group->compressor();
+  if (!compressor.active()) return;
+  const LowRankBucket* factors = low_rank(of);
+  compressed_[bucket] = factors ? factors->add_first(tasks_, fmt::format("message {}", bucket))
+                                : compressor.add_compression(tasks_, bucket, of.bytes());
+  mean_bucket(OpMeaning::Act::compress, bucket);
+}
+
+const LowRankBucket* ReplicaProgram::low_rank(const GroupBucket& of) const {
+  return of.group->low_rank().empty() ? nullptr : &of.group->low_rank()[of.index];
+}
+
+/// Of a bucket's first message, as all members have it.
+double ReplicaProgram::message_bytes(const GroupBucket& of) const {
+  if (const LowRankBucket* factors = low_rank(of)) return factors->first_bytes();
+  return of.group->compressor().sent_bytes(of.bytes()) *
+         (is_gathered(how().compression) ? of.group->members() : 1.0);
 }
 
 /// Of those whose gradients are there when so many operations of the pass are left.
@@ -275,18 +288,40 @@ void ReplicaProgram::sum_buckets(std::vector<TaskId>& before_update, const std::
   std::vector<TaskId> summed;
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
     const GroupBucket& of = buckets_[b];
-    summed.push_back(
-        of.group->add(role_, stream_, kind, of.index, suffix,
-                      of.group->compressor().sent_bytes(of.bytes()) * (gathers ? of.group->members() : 1.0),
-                      {how().overlap ? ready_[b] : completed_}));
+    summed.push_back(of.group->add(role_, stream_, kind, of.index, suffix, message_bytes(of),
+                                   {how().overlap ? ready_[b] : completed_}));
   }
   before_update.insert(before_update.end(), summed.begin(), summed.end());
-  for (std::size_t b = 0; b < buckets_.size(); ++b)
-    if (const Compressor& compressor = buckets_[b].group->compressor(); compressor.active()) {
-      before_update.push_back(
-          compressor.add_decompression(tasks_, compressed_[b], b, buckets_[b].bytes(), summed[b]));
+  sum_factors(summed, suffix);
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    const Compressor& compressor = buckets_[b].group->compressor();
+    if (!compressor.active()) continue;
+    if (const LowRankBucket* factors = low_rank(buckets_[b])) {
+      const std::string message = fmt::format("message {}", b);
+      tasks_.wait_for(summed[b]);
+      factors->add_decompression(tasks_, compressed_[b], message);
       mean_bucket(OpMeaning::Act::decompress, b);
+      before_update.push_back(tasks_.close(message + " decompressed"));
+      continue;
     }
+    before_update.push_back(
+        compressor.add_decompression(tasks_, compressed_[b], b, buckets_[b].bytes(), summed[b]));
+    mean_bucket(OpMeaning::Act::decompress, b);
+  }
+}
+
+/// Second factors of all buckets that have any, each as soon as the sum of its first factors is there and
+/// the device is done with the bucket before.
+/// @param summed by bucket: the task by which all that was sent of it so far has been summed
+void ReplicaProgram::sum_factors(std::vector<TaskId>& summed, const std::string& suffix) {
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    const LowRankBucket* factors = low_rank(buckets_[b]);
+    if (factors == nullptr || factors->second_bytes() == 0) continue;
+    const TaskId made = factors->add_second(tasks_, compressed_[b], fmt::format("message {}", b), summed[b]);
+    mean_bucket(OpMeaning::Act::factor, b);
+    summed[b] = buckets_[b].group->add(role_, stream_, GroupSync::Kind::all_reduce_factors, buckets_[b].index,
+                                       ", second factors" + suffix, factors->second_bytes(), {made});
+  }
 }
 
 /// By layer: of its parameters, as much as ZeRO leaves each replica to update.

@@ -121,6 +121,9 @@ class ReplicaProgram {
   void prepare_message(std::size_t bucket);
   void complete_buckets(std::size_t left);
   void sum_buckets(std::vector<TaskId>& before_update, const std::string& suffix);
+  void sum_factors(std::vector<TaskId>& summed, const std::string& suffix);
+  double message_bytes(const GroupBucket& of) const;
+  const LowRankBucket* low_rank(const GroupBucket& of) const;
   std::vector<double> updated_shares() const;
 
   void mean_pass(const Pass& pass, const StageOp& op, std::size_t position);

@@ -128,8 +128,8 @@ class ServerPlanner {
     const Compressor& compressor = messages_.compressor();
     for (std::size_t m = 0; m < messages_.size(); ++m) {
       const PushMessage& message = messages_.all()[m];
-      meaning.buckets.push_back(
-          {message.parameters, 0, compressor.sent_element_bytes(), compressor.kept_share()});
+      meaning.buckets.push_back({message.parameters, 0, compressor.sent_element_bytes(),
+                                 compressor.kept_share(), compressor.coding(), compressor.coding_detail()});
       mean_message(messages_.with_servers(m).in, CommMeaning::Kind::push, m);
       mean_message(messages_.with_servers(m).back, CommMeaning::Kind::pull, m);
     }

@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -40,7 +41,9 @@ class StagePlanner {
       report_.stages.push_back({devices_of(s), stages_[s].layers, of(s).weight_versions, {}});
       std::vector<EndpointId> ranks = devices_of(s);
       std::sort(ranks.begin(), ranks.end());
-      groups_.emplace_back(sync_, graph_, machine_, replicated(graph_, stages_[s], std::move(ranks)),
+      Replicated parameters = replicated(graph_, stages_[s], ranks);
+      if (passes_.averaging) begin_averages(ranks, parameters);
+      groups_.emplace_back(sync_, graph_, machine_, std::move(parameters),
                            is_alone() ? "" : fmt::format(" of stage {}", s), plan_);
       for (const StageSlot& slot : of(s).slots) add_slot(s, slot);
     }
@@ -72,11 +75,68 @@ class StagePlanner {
     return static_cast<std::uint32_t>(plan_.meaning->communications.size() - 1);
   }
 
+  // Averages.
+
+  /// Sums of gradients stay within hosts, or there are none.
+  void begin_averages(const std::vector<EndpointId>& devices, Replicated& parameters) {
+    averages_.emplace(*passes_.averaging, sync_, graph_, machine_, devices, parameters.elements, plan_);
+    plan_.steps = static_cast<double>(averages_->steps());
+    std::map<std::uint32_t, std::vector<EndpointId>> together;
+    for (const EndpointId e : devices)
+      together[passes_.averaging->sums_in_hosts ? machine_.devices[e].host : e].push_back(e);
+    parameters.groups.clear();
+    for (auto& [key, group] : together) {
+      if (group.size() != together.begin()->second.size())
+        throw InputError(sync_.algorithm_pos,
+                         fmt::format("{}.sum_in_hosts: needs as many devices on every host; here {} and {}",
+                                     sync_.path, together.begin()->second.size(), group.size()));
+      parameters.groups.push_back(group);
+    }
+    if (plan_.meaning) mean_own_images(parameters.groups);
+  }
+
+  void mean_own_images(const std::vector<std::vector<EndpointId>>& groups) {
+    std::vector<double> images(machine_.endpoint_count(), 0.0);
+    for (const StageSlot& slot : of(0).slots)
+      for (const Pass& pass : slot.passes)
+        if (!pass.backward)
+          for (const EndpointId e : slot.devices) images[e] += pass.images / plan_.steps;
+    plan_.meaning->own_images.assign(machine_.endpoint_count(), 0.0);
+    for (const std::vector<EndpointId>& group : groups) {
+      double sum = 0;
+      for (const EndpointId e : group) sum += images[e];
+      for (const EndpointId e : group) plan_.meaning->own_images[e] = sum;
+    }
+  }
+
+  void add_averaged(const std::vector<Pass>& passes, ReplicaProgram& program, Role& role) {
+    std::int64_t step = 0;
+    std::size_t first = 0;  // task of the step
+    bool begins = true;
+    for (const Pass& pass : passes) {
+      if (std::exchange(begins, false)) averages_->begin_step(role, program.tasks(), step);
+      add_pass(0, pass, program, role);
+      if (!pass.completes) continue;
+      averages_->before_update(program.tasks(), step);
+      program.update(averages_->steps() > 1 ? fmt::format(" of step {}", step) : "");
+      averages_->after_update(role, program.tasks(), step);
+      while (role.program[first].kind != Task::Kind::compute) ++first;
+      role.program[first].begins_step = step > 0;
+      first = role.program.size();
+      ++step, begins = true;
+    }
+  }
+
   // Endless runs.
 
   /// Stages that send each other nothing keep in step by messages without bytes, as do those that have no
   /// gradient to send: else one of them could run ahead for ever.
   void begin_endless() {
+    if (sync_.compression.kind == Compression::Kind::powersgd)
+      throw InputError(sync_.compression.pos,
+                       fmt::format("{}.compression: powersgd goes with pipelines that are flushed (weights: "
+                                   "flush)",
+                                   sync_.path));
     EndlessRun& run = plan_.course.emplace<EndlessRun>();
     run.steady_steps = static_cast<std::size_t>(passes_.endless->steady / passes_.endless->micro_batches);
     run.steps.resize(static_cast<std::size_t>(passes_.endless->all / passes_.endless->micro_batches));
@@ -149,6 +209,8 @@ class StagePlanner {
                            nullptr, plan_.meaning.get());
     if (passes_.endless) {
       add_endless(s, slot.passes, program, role);
+    } else if (averages_) {
+      add_averaged(slot.passes, program, role);
     } else {
       for (const Pass& pass : slot.passes) add_pass(s, pass, program, role);
       program.update("");
@@ -243,6 +305,8 @@ class StagePlanner {
       role.name = fmt::format("{} on {}", slot.name, device_type.name);
       role.members = std::move(members);
       for (std::size_t c = 0; c < memory_class_count; ++c) role.resident_bytes[c] += states[c];
+      if (averages_)
+        role.resident_bytes[static_cast<std::size_t>(MemoryClass::optimizer)] += averages_->slow_bytes();
       role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] += device_type.reserved_bytes;
       role.resident_bytes[static_cast<std::size_t>(MemoryClass::weights)] +=
           (of(s).weight_versions - 1) * version_bytes +
@@ -269,6 +333,7 @@ class StagePlanner {
   Plan plan_;
   StrategyReport report_;
   std::deque<GroupSync> groups_;  ///< by stage; they stay where they are
+  std::optional<ParameterAverages> averages_;
   std::map<std::tuple<std::size_t, bool, std::int64_t>, CommId> messages_;  ///< edge, backward, micro-batch
   std::map<std::tuple<std::size_t, bool, EndpointId, EndpointId>, std::size_t> patterns_;
   std::map<std::int64_t, TaskId> ends_;  ///< endless: by micro-batch of the slot, its backward pass

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/costs/cost_model.h"
+#include "sim/lowering/averaging.h"
 #include "sim/lowering/gradient_sync.h"
 #include "sim/lowering/replica_program.h"
 #include "sim/lowering/stages.h"
@@ -44,6 +45,9 @@ struct StagedPasses {
   double images = 0;  ///< of a step, over all devices
   std::vector<StagedLayers> stages;
   std::optional<EndlessPasses> endless{};  ///< else one step, ended by an update of all parameters
+  /// Of replicas of the whole network that average their parameters: their passes are those of
+  /// Averaging::period() steps.
+  std::optional<Averaging> averaging{};
   /// Passes may share tasks, since nothing else waits for the end of one.
   bool shares_tasks = false;
   bool meaning = false;  ///< the plan says what its tasks mean
@@ -61,6 +65,7 @@ void begin_meaning(StagedPasses& passes, const Machine& machine, Plan& plan);
 /// the passes of other micro-batches. Launches (grouped_launch.h) and waits (held_normalization.h) of
 /// replicas included.
 /// @param stages of the network: as many as the annotation's
+/// @throws InputError as GroupSync and ParameterAverages
 ReportedPlan plan_stages(const TrainingGraph& graph, const Machine& machine, const CostModel& cost,
                          const Stages& stages, StagedPasses passes, const GradientSync& sync);
 

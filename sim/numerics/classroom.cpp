@@ -19,7 +19,7 @@ Classroom<Real>::Classroom(const Lesson& lesson, const Plan& plan, const Machine
   for (std::uint32_t r = 0; r < plan.roles.size(); ++r)
     for (const EndpointId e : plan.roles[r].members) {
       role_of_[e] = r;
-      members_[e] = std::make_unique<Member<Real>>(lesson, *plan.meaning, machine.endpoint_name(e), first);
+      members_[e] = std::make_unique<Member<Real>>(lesson, *plan.meaning, machine.endpoint_name(e), e, first);
       if (e < machine.devices.size()) devices_.push_back(e);
     }
   std::sort(devices_.begin(), devices_.end());
@@ -73,7 +73,9 @@ template <class Real>
 ParameterValues<Real> Classroom<Real>::parameters() const {
   ParameterValues<Real> all;
   for (const Parameter& parameter : lesson_.graph.parameters)
-    all.push_back(members_[owners_[parameter.layer].front()]->all_parameters()[all.size()]);
+    all.push_back(plan_.meaning->own_images.empty()
+                      ? members_[owners_[parameter.layer].front()]->all_parameters()[all.size()]
+                      : mean_of(owners_[parameter.layer], all.size()));
   for (std::uint32_t bucket = 0; bucket < keepers_.size(); ++bucket)
     for (const EndpointId e : keepers_[bucket]) {
       const std::vector<Real> own = members_[e]->parameters(bucket);
@@ -86,6 +88,16 @@ ParameterValues<Real> Classroom<Real>::parameters() const {
         }
     }
   return all;
+}
+
+template <class Real>
+std::vector<Real> Classroom<Real>::mean_of(const std::vector<EndpointId>& owners,
+                                           std::size_t parameter) const {
+  std::vector<Real> mean(members_[owners.front()]->all_parameters()[parameter].size(), Real{0});
+  for (const EndpointId e : owners)
+    for (std::size_t i = 0; i < mean.size(); ++i)
+      mean[i] += members_[e]->all_parameters()[parameter][i] / static_cast<Real>(owners.size());
+  return mean;
 }
 
 template <class Real>

@@ -27,12 +27,13 @@ class Classroom {
   const std::vector<EndpointId>& devices() const { return devices_; }
 
   /// The parameters as they are now, each where it is kept: of parameters of which several devices have
-  /// replicas, those of the first.
+  /// replicas, those of the first; of those that average their parameters, the mean.
   ParameterValues<Real> parameters() const;
   /// Running statistics, by layer, of the first device that has the layer.
   std::vector<RunningStatistics<Real>> running() const;
 
  private:
+  std::vector<Real> mean_of(const std::vector<EndpointId>& owners, std::size_t parameter) const;
   void share_out(const Meaning& meaning);
   void share_in_group(std::uint32_t bucket, const Pattern& pattern, bool forgets);
   void share_on_servers(std::uint32_t bucket, const PatternEnds& push);

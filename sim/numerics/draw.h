@@ -31,7 +31,7 @@ inline double drawn_normal(std::uint64_t seed, std::uint64_t stream, std::uint64
 }
 
 /// What random numbers are for: the stream of drawn_bits is one of these times 2^32, plus an index.
-enum class DrawnFor : std::uint64_t { parameters = 1, dropout, order, prototypes, noise };
+enum class DrawnFor : std::uint64_t { parameters = 1, dropout, order, prototypes, noise, rounding, factors };
 inline std::uint64_t drawn_stream(DrawnFor what, std::uint64_t index) {
   return (static_cast<std::uint64_t>(what) << 32) + index;
 }

@@ -16,9 +16,9 @@ namespace {
 
 bool is_whole_number(double value) { return std::abs(value - std::round(value)) < 1e-9 * (1 + value); }
 
-/// Points at every `every`-th step, and at the last.
-bool is_measured(const NumericsSpec& spec, std::int64_t step) {
-  return step % spec.measured_every() == 0 || step == spec.steps;
+/// Points where an `every`-th step has been done since `before`, and at the last.
+bool is_measured(const NumericsSpec& spec, std::int64_t before, std::int64_t step) {
+  return step / spec.measured_every() > before / spec.measured_every() || step >= spec.steps;
 }
 
 template <class Real>
@@ -37,9 +37,10 @@ std::vector<LearntPoint> learn_in_step(const NumericsSpec& spec, const Lesson& l
   std::vector<LearntPoint> points;
   double loss = 0;
   std::int64_t last = 0;
-  for (std::int64_t step = 1; step <= spec.steps; ++step) {
-    loss += twin.step();
-    if (!is_measured(spec, step)) continue;
+  const std::int64_t period = std::llround(plan.steps);  // measured only after whole ones
+  for (std::int64_t step = period; step < spec.steps + period; step += period) {
+    loss += twin.step() * static_cast<double>(period);
+    if (!is_measured(spec, step - period, step)) continue;
     points.push_back(measured(lesson, twin.classroom(), step,
                               static_cast<double>(step) * replayed.step_time_s,
                               loss / static_cast<double>(step - last)));
@@ -72,7 +73,7 @@ std::vector<LearntPoint> learn_one_by_one(const NumericsSpec& spec, const Lesson
     twin.happen(event);
     while (step < spec.steps && twin.images() >= static_cast<double>(step + 1) * plan.images * (1 - 1e-9)) {
       ++step;
-      if (is_measured(spec, step))
+      if (is_measured(spec, step - 1, step))
         points.push_back(measured(lesson, twin.classroom(), step, event.time_s, twin.take_loss()));
     }
     if (step == spec.steps) return points;
@@ -86,9 +87,6 @@ std::string refuses_plan(const Plan& plan, const TrainingGraph& graph) {
   if (!plan.meaning) return "the strategy does not say yet what its tasks compute";
   if (!plan.meaning->positions.empty())
     return "several devices work on the same images between them, which is not followed yet";
-  for (const BucketMeaning& bucket : plan.meaning->buckets)
-    if (bucket.element_bytes == 0 && bucket.kept_share == 0)
-      return "compression: quantised rounds gradients to a few bits, which is not followed yet";
   if (plan.endless()) return "steps of a pipeline that is never flushed overlap, which is not followed yet";
   if (!is_whole_number(plan.images)) return "the global batch is no whole number of images";
   for (const Role& role : plan.roles)

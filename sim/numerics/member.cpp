@@ -3,31 +3,20 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Core>
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 
 namespace convoy::inline numerics {
-namespace {
-
-template <class Real>
-Real rounded_to_half(Real value) {
-  return static_cast<Real>(static_cast<float>(Eigen::half(static_cast<float>(value))));
-}
-
-}  // namespace
-
 BucketRange part_of(std::size_t elements, std::size_t number, std::size_t parts) {
   return {elements * number / parts, elements * (number + 1) / parts};
 }
 
 template <class Real>
-Member<Real>::Member(const Lesson& lesson, const Meaning& meaning, std::string name,
+Member<Real>::Member(const Lesson& lesson, const Meaning& meaning, std::string name, EndpointId id,
                      const ParameterValues<Real>& parameters)
     : lesson_(lesson),
       meaning_(meaning),
       name_(std::move(name)),
+      id_(id),
       values_(lesson, name_),
       parameters_(parameters),
       gradients_(parameters.size()),
@@ -49,8 +38,9 @@ void Member<Real>::begin_step(std::int64_t step, std::int64_t position, double l
   for (std::vector<Real>& gradient : gradients_) gradient.clear();
   for (auto& [id, of] : buckets_) {
     of.copy.clear(), of.compressed.clear(), of.came.clear(), of.sums.clear();
+    of.factors.clear(), of.factors_came.clear();
     of.is_summed = false;
-    of.whole_at = of.came_at = 0;
+    of.whole_at = of.came_at = of.factors_came_at = 0;
     of.gathered_at.clear();
     of.gone = 0;
   }
@@ -141,6 +131,15 @@ void Member<Real>::run(const OpMeaning& means, std::int64_t first, std::uint64_t
     case OpMeaning::Act::decompress:
       decompress(means.bucket, began);
       break;
+    case OpMeaning::Act::factor:
+      make_factors(means.bucket, began);
+      break;
+    case OpMeaning::Act::mean:
+      make_mean(means.bucket, began);
+      break;
+    case OpMeaning::Act::slow:
+      move_slowly(means.bucket);
+      break;
     case OpMeaning::Act::serve:
     case OpMeaning::Act::add:  // of plans in parts, which refuses_plan() refuses
       break;
@@ -148,45 +147,72 @@ void Member<Real>::run(const OpMeaning& means, std::int64_t first, std::uint64_t
   if (means.forgets != no_meaning) ++buckets_[means.forgets].gone;
 }
 
-/// Rounded to half precision, or the largest alone, of which the others are kept (Compressor).
 template <class Real>
 void Member<Real>::compress(std::uint32_t bucket) {
   OfBucket& of = buckets_[bucket];
-  const BucketMeaning& means = meaning_.buckets[bucket];
-  std::vector<Real> gradients = of.copy.empty() ? own_gradients(bucket) : of.copy;
-  if (means.element_bytes > 0) {
-    for (Real& value : gradients) value = rounded_to_half(value);
-    of.compressed = std::move(gradients);
-    return;
-  }
-  of.residual.resize(gradients.size(), Real{0});
-  for (std::size_t e = 0; e < gradients.size(); ++e) of.residual[e] += gradients[e];
-  std::vector<std::size_t> order(gradients.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto kept = std::min(
-      order.size(),
-      static_cast<std::size_t>(std::ceil(means.kept_share * static_cast<double>(order.size()) - 1e-9)));
-  std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(),
-                   [&](std::size_t a, std::size_t b) {
-                     const Real x = std::abs(of.residual[a]), y = std::abs(of.residual[b]);
-                     return x != y ? x > y : a < b;
-                   });
-  of.compressed.assign(gradients.size(), Real{0});
-  for (std::size_t i = 0; i < kept; ++i)
-    of.compressed[order[i]] = std::exchange(of.residual[order[i]], Real{0});
+  if (!of.code) of.code.emplace(lesson_.graph, meaning_.buckets[bucket], lesson_.seed, id_);
+  of.compressed = of.code->sent(of.copy.empty() ? own_gradients(bucket) : of.copy);
+}
+
+template <class Real>
+void Member<Real>::make_factors(std::uint32_t bucket, std::uint64_t began) {
+  OfBucket& of = buckets_[bucket];
+  if (of.came.empty()) miss(fmt::format("the sum of first factors of {} has not come", name_of(bucket)));
+  if (of.came_at > began) miss(fmt::format("does not wait for the first factors of {}", name_of(bucket)));
+  of.factors = of.code->second_factors(of.came);
 }
 
 template <class Real>
 void Member<Real>::decompress(std::uint32_t bucket, std::uint64_t began) {
   OfBucket& of = buckets_[bucket];
   if (of.came.empty()) miss(fmt::format("decompresses the sum of {}, which has not come", name_of(bucket)));
-  if (of.came_at > began) miss(fmt::format("does not wait for the sum of {}", name_of(bucket)));
-  if (meaning_.buckets[bucket].element_bytes > 0)
-    for (Real& value : of.came) value = rounded_to_half(value);
+  if (of.came_at > began || of.factors_came_at > began)
+    miss(fmt::format("does not wait for the sum of {}", name_of(bucket)));
+  if (!of.factors.empty() && of.factors_came.empty())
+    miss(fmt::format("the sum of second factors of {} has not come", name_of(bucket)));
+  of.came = of.code->decoded(std::move(of.came), of.factors_came, static_cast<double>(of.members));
   if (of.copy.empty())
     split(bucket, of.came, {0, of.came.size()}, gradients_);
   else
     of.copy = of.came;
+}
+
+template <class Real>
+void Member<Real>::take_average(std::uint32_t bucket, std::vector<Real> sum, std::size_t members,
+                                bool adds_own, std::uint64_t now) {
+  OfBucket& of = buckets_[bucket];
+  of.came = std::move(sum);
+  of.members = members;
+  of.adds_own = adds_own;
+  of.came_at = now;
+}
+
+template <class Real>
+void Member<Real>::make_mean(std::uint32_t bucket, std::uint64_t began) {
+  OfBucket& of = buckets_[bucket];
+  if (of.came.empty()) miss(fmt::format("averages {}, of which nothing has come", name_of(bucket)));
+  if (of.came_at > began) miss(fmt::format("does not wait for {} to be averaged", name_of(bucket)));
+  std::vector<Real> own = joined(bucket, parameters_);
+  const auto count = static_cast<Real>(of.members + (of.adds_own ? 1 : 0));
+  for (std::size_t e = 0; e < own.size(); ++e)
+    own[e] = (of.came[e] + (of.adds_own ? own[e] : Real{0})) / count;
+  split(bucket, own, {0, own.size()}, parameters_);
+  of.came.clear();
+}
+
+/// u = b u + (x - average), x = x - u (Averaging).
+template <class Real>
+void Member<Real>::move_slowly(std::uint32_t bucket) {
+  OfBucket& of = buckets_[bucket];
+  const std::vector<Real> mean = joined(bucket, parameters_);
+  if (of.before.empty()) of.before = joined(bucket, first_parameters<Real>(lesson_.graph, lesson_.seed));
+  of.slow.resize(mean.size(), Real{0});
+  const auto momentum = static_cast<Real>(meaning_.buckets[bucket].slow_momentum);
+  for (std::size_t e = 0; e < mean.size(); ++e) {
+    of.slow[e] = momentum * of.slow[e] + (of.before[e] - mean[e]);
+    of.before[e] -= of.slow[e];
+  }
+  split(bucket, of.before, {0, mean.size()}, parameters_);
 }
 
 template <class Real>
@@ -266,9 +292,25 @@ std::vector<Real> Member<Real>::pushed_gradients(std::uint32_t bucket) {
 }
 
 template <class Real>
-void Member<Real>::take_sum(std::uint32_t bucket, std::vector<Real> sum, std::uint64_t now) {
+const std::vector<Real>& Member<Real>::sent_factors(std::uint32_t bucket) {
+  const OfBucket& of = buckets_[bucket];
+  if (of.factors.empty()) miss(fmt::format("has no second factors of {} to send", name_of(bucket)));
+  return of.factors;
+}
+
+template <class Real>
+void Member<Real>::take_factors(std::uint32_t bucket, std::vector<Real> sum, std::uint64_t now) {
+  OfBucket& of = buckets_[bucket];
+  of.factors_came = std::move(sum);
+  of.factors_came_at = now;
+}
+
+template <class Real>
+void Member<Real>::take_sum(std::uint32_t bucket, std::vector<Real> sum, std::size_t members,
+                            std::uint64_t now) {
   OfBucket& of = buckets_[bucket];
   of.came_at = now;
+  of.members = members;
   if (!of.compressed.empty())
     of.came = std::move(sum);
   else if (!of.copy.empty())

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/numerics/device_values.h"
+#include "sim/numerics/gradient_code.h"
 #include "sim/numerics/optimizer.h"
 
 namespace convoy::inline numerics {
@@ -25,8 +26,8 @@ BucketRange part_of(std::size_t elements, std::size_t number, std::size_t parts)
 template <class Real>
 class Member {
  public:
-  /// @param parameters with which training begins
-  Member(const Lesson& lesson, const Meaning& meaning, std::string name,
+  /// @param id distinguishes members  @param parameters with which training begins
+  Member(const Lesson& lesson, const Meaning& meaning, std::string name, EndpointId id,
          const ParameterValues<Real>& parameters);
 
   /// Of a bucket, what of its parameters or their sums this member has alone. @param forgets the rest is not
@@ -48,9 +49,17 @@ class Member {
   /// The same to servers, whose new parameters then replace those of the bucket.
   std::vector<Real> pushed_gradients(std::uint32_t bucket);
   /// The sum over all members has come, to where the gradients were sent from.
-  void take_sum(std::uint32_t bucket, std::vector<Real> sum, std::uint64_t now);
+  /// @param members whose gradients were summed
+  void take_sum(std::uint32_t bucket, std::vector<Real> sum, std::size_t members, std::uint64_t now);
+  /// Second factors as they are sent (GradientCode), and their sum.
+  const std::vector<Real>& sent_factors(std::uint32_t bucket);
+  void take_factors(std::uint32_t bucket, std::vector<Real> sum, std::uint64_t now);
   /// Adds to the sums of the member's own range. @param values of the whole bucket
   void add_to_range(std::uint32_t bucket, const std::vector<Real>& values, std::uint64_t now);
+  /// The sum of parameters of other members, or of all of them, has come. @param members in the sum
+  /// @param adds_own the member's own count, too
+  void take_average(std::uint32_t bucket, std::vector<Real> sum, std::size_t members, bool adds_own,
+                    std::uint64_t now);
   std::vector<Real> parameters(std::uint32_t bucket) const;  ///< those that are not there are old
   void take_parameters(std::uint32_t bucket, BucketRange range, const std::vector<Real>& of_bucket);
   /// All ranges have come.
@@ -71,8 +80,14 @@ class Member {
     std::size_t gone = 0;
     std::uint64_t whole_at = 0, came_at = 0;  ///< events
     std::vector<Real> copy, compressed, came, sums;
-    std::vector<Real> residual;  ///< what compression has left for later steps
+    std::optional<GradientCode<Real>> code;   ///< of what is compressed
+    std::vector<Real> factors, factors_came;  ///< second ones, where gradients go as factors
+    std::uint64_t factors_came_at = 0;        ///< event
+    std::size_t members = 1;                  ///< whose gradients have been summed
     bool is_summed = false;
+    // Of parameters that are averaged.
+    bool adds_own = false;
+    std::vector<Real> before, slow;  ///< those after the last average, and the slow momentum
   };
 
   [[noreturn]] void miss(const std::string& what) const;
@@ -81,6 +96,9 @@ class Member {
              ParameterValues<Real>& values) const;
   std::vector<Real> own_gradients(std::uint32_t bucket) const;
   void compress(std::uint32_t bucket);
+  void make_factors(std::uint32_t bucket, std::uint64_t began);
+  void make_mean(std::uint32_t bucket, std::uint64_t began);
+  void move_slowly(std::uint32_t bucket);
   void decompress(std::uint32_t bucket, std::uint64_t began);
   void put_back(std::uint32_t bucket, std::uint64_t began);
   void update(std::uint32_t layer, double learning_rate, std::uint64_t began);
@@ -90,6 +108,7 @@ class Member {
   const Lesson& lesson_;
   const Meaning& meaning_;
   std::string name_;
+  EndpointId id_;
   DeviceValues<Real> values_;
   ParameterValues<Real> parameters_, gradients_;  ///< gradients: empty until one is added
   std::vector<OptimizerState<Real>> states_;

@@ -17,13 +17,13 @@ Twin<Real>::Twin(const Lesson& lesson, const Plan& plan, const Machine& machine,
       learning_rate_(learning_rate),
       classroom_(lesson, plan, machine),
       order_(twin_order(plan, machine, classroom_.ends(), replayed)),
-      batch_(std::llround(plan.images)) {}
+      batch_(std::llround(plan.images * plan.steps)) {}
 
 template <class Real>
 double Twin<Real>::step() {
   for (std::uint32_t r = 0; r < plan_.roles.size(); ++r)
     for (const EndpointId e : plan_.roles[r].members)
-      classroom_.at(e).begin_step(step_, step_ * batch_, 1 / plan_.images);
+      classroom_.at(e).begin_step(step_, step_ * batch_, 1 / images_of_update(e));
   began_.clear(), carried_.clear(), contributed_.clear();
   now_ = 0;
   for (const TwinEvent& event : order_) {
@@ -34,7 +34,13 @@ double Twin<Real>::step() {
   ++step_;
   double loss = 0;
   for (const EndpointId e : classroom_.devices()) loss += classroom_.at(e).results().loss();
-  return loss / plan_.images;
+  return loss / (plan_.images * plan_.steps);
+}
+
+template <class Real>
+double Twin<Real>::images_of_update(EndpointId endpoint) const {
+  const std::vector<double>& own = plan_.meaning->own_images;
+  return own.empty() ? plan_.images : own[endpoint];
 }
 
 template <class Real>
@@ -61,7 +67,11 @@ std::vector<Real> Twin<Real>::contribution(EndpointId endpoint, const CommMeanin
       return member.pushed_gradients(means.bucket);
     case CommKind::pull:
     case CommKind::gather_parameters:
+    case CommKind::average:
+    case CommKind::exchange:
       return member.parameters(means.bucket);
+    case CommKind::sum_factors:
+      return member.sent_factors(means.bucket);
     default:
       return member.sent_gradients(means.bucket, means.kind == CommKind::scatter);
   }
@@ -126,8 +136,13 @@ template <class Real>
 void Twin<Real>::collect(EndpointId endpoint, CommId comm, const CommMeaning& means) {
   Member<Real>& member = classroom_.at(endpoint);
   const Pattern& pattern = plan_.patterns[plan_.communications[comm].pattern];
+  if (means.kind == CommKind::exchange) {
+    mix(endpoint, comm, means);
+    return;
+  }
   std::vector<Real> sum;
-  for (const EndpointId other : pattern.groups[classroom_.ends_of(comm).group[endpoint]]) {
+  const std::vector<EndpointId>& group = pattern.groups[classroom_.ends_of(comm).group[endpoint]];
+  for (const EndpointId other : group) {
     const auto sent = contributed_.find({comm, other});
     if (sent == contributed_.end())
       throw MissingValue(fmt::format("a member takes no part in '{}'", plan_.communications[comm].name));
@@ -148,9 +163,29 @@ void Twin<Real>::collect(EndpointId endpoint, CommId comm, const CommMeaning& me
     case CommKind::scatter:
       member.add_to_range(means.bucket, sum, now_);
       break;
+    case CommKind::average:
+      member.take_average(means.bucket, std::move(sum), group.size(), false, now_);
+      break;
+    case CommKind::sum_factors:
+      member.take_factors(means.bucket, std::move(sum), now_);
+      break;
     default:
-      member.take_sum(means.bucket, std::move(sum), now_);
+      member.take_sum(means.bucket, std::move(sum), group.size(), now_);
   }
+}
+
+/// Of the neighbours that send to the endpoint.
+template <class Real>
+void Twin<Real>::mix(EndpointId endpoint, CommId comm, const CommMeaning& means) {
+  const std::vector<EndpointId>& senders = classroom_.ends_of(comm).senders[endpoint];
+  std::vector<Real> sum(classroom_.at(endpoint).elements(means.bucket), Real{0});
+  for (const EndpointId sender : senders) {
+    const auto sent = contributed_.find({comm, sender});
+    if (sent == contributed_.end())
+      throw MissingValue(fmt::format("a member takes no part in '{}'", plan_.communications[comm].name));
+    for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += sent->second[e];
+  }
+  classroom_.at(endpoint).take_average(means.bucket, std::move(sum), senders.size(), true, now_);
 }
 
 template class Twin<double>;

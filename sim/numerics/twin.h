@@ -22,7 +22,7 @@ class Twin {
   Twin(const Lesson& lesson, const Plan& plan, const Machine& machine, const ReplayResult& replayed,
        double learning_rate);
 
-  /// Goes through the programs once. @return mean loss of the images
+  /// Goes through the programs once, which are of Plan::steps. @return mean loss of the images
   /// @throws MissingValue: the plan needs what is not there
   double step();
 
@@ -38,13 +38,15 @@ class Twin {
   std::vector<Real> contribution(EndpointId endpoint, const CommMeaning& means);
   void receive(EndpointId endpoint, CommId comm, const CommMeaning& means);
   void collect(EndpointId endpoint, CommId comm, const CommMeaning& means);
+  void mix(EndpointId endpoint, CommId comm, const CommMeaning& means);
+  double images_of_update(EndpointId endpoint) const;
 
   const Lesson& lesson_;
   const Plan& plan_;
   double learning_rate_;
   Classroom<Real> classroom_;
   std::vector<TwinEvent> order_;
-  std::int64_t step_ = 0, batch_;
+  std::int64_t step_ = 0, batch_;  ///< batch_: of the programs, Plan::steps global batches
   std::uint64_t now_ = 0;  ///< events of the step so far
   std::map<std::pair<EndpointId, TaskId>, std::uint64_t> began_;
   std::map<Sender, std::vector<typename DeviceValues<Real>::Carried>> carried_;  ///< results under way

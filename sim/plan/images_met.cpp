@@ -8,7 +8,8 @@ namespace convoy::inline plans {
 
 std::vector<double> images_met(const Plan& plan, std::uint32_t devices) {
   const EndlessRun* endless = plan.endless();  // its programs are of several steps
-  const double steps = endless && !endless->steps.empty() ? static_cast<double>(endless->steps.size()) : 1;
+  const double steps =
+      endless && !endless->steps.empty() ? static_cast<double>(endless->steps.size()) : plan.steps;
   std::vector<double> images(devices, 0);
   for (const Role& role : plan.roles) {
     std::map<OpId, double> of_op;  // over micro-batches

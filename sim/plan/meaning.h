@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -53,7 +54,11 @@ struct OpMeaning {
     decompress,  ///< makes gradients of what has come
     serve,       ///< on a server: adds up the bucket's gradients that have come and updates its parameters
     add,         ///< adds the parts that have come to those there, of the gradient of `layer`'s output
+    factor,      ///< of low_rank: makes the second factors of the sum of the first ones
+    mean,        ///< makes the mean of the bucket's parameters of what has come of them
+    slow,        ///< moves the bucket's parameters on by the slow momentum of their means
   };
+  static constexpr std::size_t act_count = 10;
   Act act = Act::compute;
   OpId operation = no_meaning;
   std::int64_t micro_batch = 0;
@@ -76,6 +81,11 @@ struct BucketMeaning {
   double element_bytes = 0;  ///< as sent; 0: it is not said (the largest gradients alone)
   /// Of its gradients, how many are sent: the rest stays for the next step. 0: all, in a few bits each.
   double kept_share = 1;
+  /// How gradients are made smaller (sim/lowering/compression.h).
+  enum class Coding : std::uint8_t { none, half, largest, levels, signs, votes, low_rank };
+  Coding coding = Coding::none;
+  std::int64_t detail = 0;   ///< bits of `levels`, rank of `low_rank`
+  double slow_momentum = 0;  ///< of parameters that are averaged (OpMeaning::Act::slow)
 };
 
 struct CommMeaning {
@@ -88,6 +98,9 @@ struct CommMeaning {
     push,               ///< gradients, from each sender to the servers of its bucket, who add them up
     pull,               ///< parameters, from the servers of its bucket to each receiver
     parts,              ///< results of which the receiver has parts, too, and adds them to these (Act::add)
+    sum_factors,        ///< of the members' second factors (Act::factor), to all of them
+    average,            ///< of the members' parameters, to all of them
+    exchange,           ///< parameters, from each sender to its receivers
   };
   /// What `operation` has made: the output of a layer or its gradient (as far as the sender has summed it),
   /// the gradients of a layer's parameters, or, where it is an update, the parameters as they are before it;
@@ -112,6 +125,9 @@ struct Meaning {
   std::vector<CommMeaning> communications;
   std::vector<BucketMeaning> buckets;
   std::vector<std::uint32_t> lanes;  ///< by endpoint
+  /// By endpoint, where parameters are averaged: of how many images a step the mean gradient is that it
+  /// updates its parameters with. Empty: of the global batch.
+  std::vector<double> own_images{};
   // Where several devices work on the same images between them.
   std::vector<PartLayout> layouts{};
   std::vector<std::uint32_t> positions{};  ///< by endpoint: in its group; empty: each device has whole layers

@@ -63,6 +63,9 @@ struct Task {
   std::vector<PlanOp> ops;  ///< compute on a device
   double seconds = 0;       ///< compute on a host: its length (hosts have no cost model)
   CommId comm = 0;          ///< the other kinds
+  /// Compute on a device: a further step begins with it (Plan::steps), whose operations the host issues from
+  /// then on, as those of a program from its beginning.
+  bool begins_step = false;
   std::uint32_t meaning = no_meaning;  ///< compute on a host: index into Meaning::operations
 };
 
@@ -137,8 +140,9 @@ enum class Fidelity : std::uint8_t { automatic, chunk, fluid };
 
 /// What a communication is there for.
 enum class CommPurpose : std::uint8_t {
-  all_reduce,  ///< of gradients
+  all_reduce,  ///< of gradients, or of parameters that are averaged
   half,        ///< reduce-scatter of gradients or all-gather of parameters
+  neighbours,  ///< parameters, to those with whom a device averages its own
   other,
 };
 
@@ -225,7 +229,8 @@ struct InputFeed {
   std::vector<std::string> limit;  ///< by host, for people: what sets the interval and what would shorten it
 };
 
-/// A step of which everyone waits for everyone: programs begin together and are gone through once.
+/// A step (or Plan::steps) of which everyone waits for everyone: programs begin together and are gone through
+/// once.
 struct OneStep {};
 
 struct Plan {
@@ -233,6 +238,9 @@ struct Plan {
   std::vector<Pattern> patterns;
   std::vector<Communication> communications;
   double images = 0;  ///< of one step, over all devices: the global batch
+  /// That the programs are of, after which everyone waits for everyone: more than 1 where that is not in
+  /// every step. What a replay says of "the step" is then the mean of so many. With OneStep only.
+  double steps = 1;
   /// How the programs are gone through. With a service a step is the mean time in which `images` are learnt
   /// from.
   std::variant<OneStep, EndlessRun, Service> course{};

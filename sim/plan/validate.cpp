@@ -189,6 +189,9 @@ void validate(const Plan& plan, const Machine& machine) {
     for (const std::vector<EndpointId>& group : pattern.groups)
       for (const EndpointId e : group)
         require(has_role[e], "{} communicates but has no role", machine.endpoint_name(e));
+  require(std::isfinite(plan.steps) && plan.steps >= 1, "programs of {} steps", plan.steps);
+  require(plan.steps == 1 || std::holds_alternative<OneStep>(plan.course),
+          "programs of {} steps that overlap", plan.steps);
   if (plan.service()) validate_service(plan, machine);
   if (plan.endless()) validate_endless(plan);
 }

@@ -67,6 +67,8 @@ void Estimates::add_setup(const Setup& setup) {
   }
   idle_w_.push_back(idle_w);
   hosts_.push_back(hosts);
+  if (const auto [doubt, is_new] = method_doubts_.try_emplace(to_flow(setup.strategy)); is_new)
+    doubt->second = read_strategy(setup.strategy)->trains_otherwise();
   if (hosts > 1)
     if (const auto [doubt, is_new] = network_doubts_.try_emplace(kinds_of(setup.order)); is_new)
       doubt->second = doubt_of_network(setup.order, trials_.servers());
@@ -103,6 +105,8 @@ std::vector<std::string> Estimates::doubts(std::size_t c) const {
       doubts.push_back(fmt::format("{}: {}", price.server, doubt));
   if (const auto doubt = trials_.spec().goal.batch_doubt(static_cast<double>(setup.global_batch)))
     doubts.push_back(*doubt);
+  if (const std::string& doubt = method_doubts_.at(to_flow(setup.strategy)); !doubt.empty())
+    doubts.push_back(doubt);
   if (hosts_[candidate.setup] > 1)
     if (const std::string& doubt = network_doubts_.at(kinds_of(setup.order)); !doubt.empty())
       doubts.push_back(doubt);
@@ -182,6 +186,7 @@ std::string Estimates::out(std::size_t c, const Scenario& scenario) const {
   const PlanConstraints& limits = scenario.constraints;
   if (limits.max_devices && setup.devices > *limits.max_devices) return "max_devices";
   if (limits.max_global_batch && setup.global_batch > *limits.max_global_batch) return "max_global_batch";
+  if (!trials_.spec().goal.is_given() && !method_doubts_.at(to_flow(setup.strategy)).empty()) return "method";
   if (!epochs_[candidate.setup]) return "goal";
   if (needs_price(scenario) && candidate.prices.empty()) return "price";
   if (scenario.objective == PlanObjective::carbon && !grids_[c]) return "carbon";

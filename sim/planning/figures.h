@@ -53,7 +53,7 @@ class Estimates {
  public:
   explicit Estimates(const Trials& trials);
 
-  /// Why a candidate is out whatever its step takes: "max_devices", "max_global_batch", "goal", "price",
+  /// Why a candidate is out whatever its step takes: "max_devices", "max_global_batch", "method", "goal", "price",
   /// "carbon", "memory", "cannot_run", "failed"; "" otherwise.
   std::string out(std::size_t candidate, const Scenario& scenario) const;
   Figures figures(std::size_t candidate, const Scenario& scenario) const;
@@ -81,6 +81,7 @@ class Estimates {
   std::vector<std::optional<EpochsNeeded>> epochs_;  ///< by setup
   std::vector<double> idle_w_;                       ///< of its machines when nothing computes
   std::vector<std::int64_t> hosts_;
+  std::map<std::string, std::string> method_doubts_;   ///< by strategy; "": none
   std::map<std::string, std::string> network_doubts_;  ///< by the order's kinds, of several hosts; "": none
   /// What takes hosts away, and for how long.
   struct Risk {

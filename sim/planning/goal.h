@@ -36,6 +36,8 @@ class Goal {
   /// Why the goal's epochs may not suffice with so large a global batch, in images; nothing where they follow
   /// the batch.
   std::optional<std::string> batch_doubt(double global_batch) const;
+  /// Whether the epochs are what the plan says, whatever trains; else those of a table's runs, or of a law.
+  bool is_given() const { return std::holds_alternative<double>(length_); }
   const SourcePos& pos() const { return pos_; }
   /// The batches that the goal's table spans; nothing where any will do.
   std::optional<std::pair<double, double>> range() const;

@@ -125,6 +125,8 @@ const char* meaning_of(const std::string& reason, std::int64_t count) {
   static constexpr std::array meanings{
       Meaning{"bound", "cannot be better even at its bound", "cannot be better even at their bounds"},
       Meaning{"memory", "does not fit in memory", "do not fit in memory"},
+      Meaning{"method", "trains otherwise than the goal's runs did, so that its epochs are not known",
+              "train otherwise than the goal's runs did, so that their epochs are not known"},
       Meaning{"goal", "has a global batch outside the goal's table",
               "have a global batch outside the goal's table"},
       Meaning{"price", "has no price", "have no price"},

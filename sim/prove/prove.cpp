@@ -50,6 +50,20 @@ double normalized_images(const Plan& plan, const TrainingGraph& graph) {
   return least < plan.images ? least : 0;
 }
 
+/// How gradients are made smaller, each way once.
+template <class Add>
+void add_codings(const Plan& plan, Add add) {
+  using Coding = BucketMeaning::Coding;
+  std::vector<Coding> codings;
+  for (const BucketMeaning& bucket : plan.meaning->buckets) codings.push_back(bucket.coding);
+  const auto has = [&](Coding coding) { return std::count(codings.begin(), codings.end(), coding) > 0; };
+  if (has(Coding::largest)) add("all but the largest gradients kept for later steps");
+  if (has(Coding::half) || has(Coding::levels)) add("gradients rounded on the way");
+  if (has(Coding::signs)) add("signs of gradients, what they leave out kept for later steps");
+  if (has(Coding::votes)) add("the majority of signs in place of gradients");
+  if (has(Coding::low_rank)) add("gradients of low rank, what that leaves out kept for later steps");
+}
+
 /// What rules let pass because it is the strategy's purpose.
 std::string allowed_by(const Plan& plan, const StrategyReport& report, const TrainingGraph& graph) {
   std::string text;
@@ -60,17 +74,12 @@ std::string allowed_by(const Plan& plan, const StrategyReport& report, const Tra
     add(fmt::format("gradients up to {} update{} old", versions - 1, versions == 2 ? "" : "s"));
   if (const double images = normalized_images(plan, graph); images > 0)
     add(fmt::format("batch normalization over {} image{} at a time", images, images == 1 ? "" : "s"));
-  const auto sent_as = [&](auto is) {
-    return std::any_of(plan.meaning->buckets.begin(), plan.meaning->buckets.end(),
-                       [&](const BucketMeaning& bucket) { return is(bucket); });
-  };
-  const double whole = element_bytes(graph.options.precision);
-  if (sent_as([](const BucketMeaning& of) { return of.element_bytes == 0 && of.kept_share > 0; }))
-    add("all but the largest gradients kept for later steps");
-  if (sent_as([&](const BucketMeaning& of) {
-        return of.element_bytes == 0 ? of.kept_share == 0 : of.element_bytes < whole;
-      }))
-    add("gradients rounded on the way");
+  if (std::any_of(plan.meaning->communications.begin(), plan.meaning->communications.end(),
+                  [](const CommMeaning& of) { return of.kind == CommMeaning::Kind::exchange; }))
+    add("parameters averaged with neighbours alone");
+  else if (!plan.meaning->own_images.empty() && plan.steps > 1)
+    add(fmt::format("parameters averaged after every {} steps", plan.steps));
+  add_codings(plan, add);
   return text;
 }
 
@@ -83,6 +92,10 @@ Proof prove_plan(const Plan& plan, const StrategyReport& report, const TrainingG
   try {
     check_all(plan, report, graph, machine, images);
     proof.allowed = allowed_by(plan, report, graph);
+    proof.is_averaged = std::any_of(
+        plan.meaning->communications.begin(), plan.meaning->communications.end(), [](const CommMeaning& of) {
+          return of.kind == CommMeaning::Kind::average || of.kind == CommMeaning::Kind::exchange;
+        });
   } catch (const Refuted& refuted) {
     proof.outcome = Proof::Outcome::refuted;
     proof.text = refuted.what();

@@ -24,10 +24,14 @@ struct Proof {
   /// What of a proved plan is otherwise than on one device, because the strategy is so: "gradients up to 3
   /// updates old"; "": nothing.
   std::string allowed{};
+  /// Replicas are averaged instead of being updated with the gradients of all images: what is proved of such
+  /// a plan is that each image updates one replica (or those that sum their gradients), once, and that all
+  /// replicas take part in the averages.
+  bool is_averaged = false;
   std::size_t tasks = 0;  ///< of all roles
 };
 
-/// Shows that a plan computes what one device computes, in whatever order an engine runs it: docs/proof.md
+/// Shows that a plan computes what one device computes, or averages what its replicas do, in whatever order an engine runs it: docs/proof.md
 /// has the rules. They are checked over the partial order that streams, dependencies and messages make, role
 /// by role; only who sends to whom is looked at member by member.
 /// @param plan one that says what its tasks mean (Plan::meaning), else it is not covered

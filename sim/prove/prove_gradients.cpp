@@ -8,10 +8,14 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "models/low_rank_shape.h"
+#include "sim/prove/prove_averages.h"
 
 namespace convoy::inline prove {
 namespace {
@@ -31,9 +35,11 @@ struct Event {
 
 /// What a role's program does with a bucket of gradients or parameters.
 struct BucketUse {
-  std::array<std::vector<Event>, 5> acts;  ///< by Act
+  std::array<std::vector<Event>, OpMeaning::act_count> acts;  ///< by Act
   std::vector<Event> forgets;
   std::vector<TaskId> sums, scatters, gathers;  ///< gathers of parameters
+  std::vector<TaskId> factor_sums;              ///< of second factors
+  std::vector<TaskId> averages;                 ///< of parameters, with all or with neighbours
 };
 
 /// What a role's program does with parameters.
@@ -144,6 +150,13 @@ class GradientProver {
       case Kind::gather_gradients:
         of.sums.push_back(t);
         break;
+      case Kind::sum_factors:
+        of.factor_sums.push_back(t);
+        break;
+      case Kind::average:
+      case Kind::exchange:
+        of.averages.push_back(t);
+        break;
       case Kind::scatter:
         of.scatters.push_back(t);
         break;
@@ -205,9 +218,9 @@ class GradientProver {
       throw Refuted(
           fmt::format("{}: updates of {} have the gradients of other images than those of other layers",
                       name_of(plan_.roles[roles.front()], machine_), name));
-    if (!plan_.endless() && std::abs(end - plan_.images) > tolerance)
-      throw Refuted(
-          fmt::format("the gradients of {} are of {} images, and the batch has {}", name, end, plan_.images));
+    if (!plan_.endless() && std::abs(end - plan_.images * plan_.steps) > tolerance)
+      throw Refuted(fmt::format("the gradients of {} are of {} images, and the batch has {}", name, end,
+                                plan_.images * plan_.steps));
   }
 
   /// A step has one update, after all that reads the old version. A run that goes on has many: forward and
@@ -218,16 +231,19 @@ class GradientProver {
     if (updates.size() != updates_of_others)
       throw Refuted(fmt::format("{}: {} is updated {} times, and elsewhere {} times", at(r, updates[0].task),
                                 name, updates.size(), updates_of_others));
-    if (!plan_.endless() && updates.size() != 1)
-      throw Refuted(fmt::format("{}: {} is updated {} times", at(r, updates[1].task), name, updates.size()));
+    if (!plan_.endless() && static_cast<double>(updates.size()) != plan_.steps)
+      throw Refuted(
+          fmt::format("{}: {} is updated {} times", at(r, updates.back().task), name, updates.size()));
     std::map<std::int64_t, std::size_t> oldest;  // by micro-batch: updates before the first to read
     std::vector<const Event*> all;
     for (const auto* events : {&uses_[r].reads[layer], &uses_[r].gradients[layer]})
       for (const Event& event : *events) all.push_back(&event);
     std::sort(all.begin(), all.end(), [](const Event* a, const Event* b) { return a->number < b->number; });
+    const std::vector<std::size_t> versions = version_numbers(r, layer);
     for (const Event* event : all) {
-      const std::size_t update = update_of(r, layer, *event);
-      if (!plan_.endless() && update > 0)
+      const auto update = static_cast<std::size_t>(
+          std::upper_bound(versions.begin(), versions.end(), event->number) - versions.begin());
+      if (!plan_.endless() && plan_.steps == 1 && update > 0 && update > averages_before(r, layer, *event))
         throw Refuted(fmt::format("{}: {} comes after the update of {}, of whose old version it is",
                                   at(r, event->task), graph_.operations[event->operation].name, name));
       const std::size_t missed = update - oldest.try_emplace(event->micro_batch, update).first->second;
@@ -238,12 +254,130 @@ class GradientProver {
             versions_[r] == 1 ? "only the newest is" : fmt::format("{} are", versions_[r])));
     }
   }
+  /// Numbers of the operations that change a layer's parameters: updates, and averages.
+  std::vector<std::size_t> version_numbers(std::uint32_t r, std::uint32_t layer) {
+    std::vector<std::size_t> numbers = average_numbers(r, layer);
+    for (const Event& update : uses_[r].updates[layer]) numbers.push_back(update.number);
+    std::sort(numbers.begin(), numbers.end());
+    return numbers;
+  }
+  std::vector<std::size_t> average_numbers(std::uint32_t r, std::uint32_t layer) const {
+    std::vector<std::size_t> numbers;
+    for (const auto& [id, use] : uses_[r].buckets) {
+      const std::vector<std::size_t>& of = meaning_.buckets[id].parameters;
+      if (std::any_of(of.begin(), of.end(),
+                      [&](std::size_t p) { return graph_.parameters[p].layer == layer; }))
+        for (const Act act : {Act::mean, Act::slow})
+          for (const Event& event : acts(use, act)) numbers.push_back(event.number);
+    }
+    return numbers;
+  }
+  std::size_t averages_before(std::uint32_t r, std::uint32_t layer, const Event& event) const {
+    const std::vector<std::size_t> numbers = average_numbers(r, layer);
+    return static_cast<std::size_t>(std::count_if(numbers.begin(), numbers.end(),
+                                                  [&](std::size_t number) { return number < event.number; }));
+  }
   static std::string count_of(std::size_t count, const char* what) {
     return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
   }
 
+  bool averages() const { return !meaning_.own_images.empty(); }
+
+  /// A parameter of which there are several replicas is averaged in one bucket, the same on all of them;
+  /// gradients of it are summed over groups of them, if at all, and are the mean of all images of the group.
+  void check_averaged(std::size_t p, const std::vector<std::uint32_t>& roles) {
+    std::vector<EndpointId> members;
+    for (const std::uint32_t r : roles)
+      members.insert(members.end(), plan_.roles[r].members.begin(), plan_.roles[r].members.end());
+    std::vector<CommId> first;
+    for (const std::uint32_t r : roles) {
+      const std::string role = name_of(plan_.roles[r], machine_);
+      const std::string& name = graph_.parameters[p].name;
+      std::vector<CommId> comms;
+      std::size_t buckets = 0;
+      bool with_all = true;
+      for (const std::uint32_t id : uses_[r].buckets_of[p]) {
+        const BucketUse& use = uses_[r].buckets[id];
+        buckets += !use.averages.empty();
+        for (const TaskId t : use.averages) {
+          comms.push_back(plan_.roles[r].program[t].comm);
+          with_all =
+              meaning_.communications[plan_.communications[comms.back()].meaning].kind == Kind::average;
+        }
+        for (const TaskId t : use.sums) check_own_images(r, plan_.roles[r].program[t].comm);
+        if (use.averages.empty() && use.sums.empty())
+          throw Refuted(fmt::format("{}: {} is in a message that goes nowhere", role, name));
+      }
+      if (buckets != (members.size() > 1 ? 1 : 0))
+        throw Refuted(fmt::format("{}: {} is averaged in {} messages", role, name, buckets));
+      if (uses_[r].buckets_of[p].size() == buckets) check_own_images(r, std::nullopt);
+      if (r == roles.front())
+        first = comms;
+      else if (comms != first)
+        throw Refuted(fmt::format("{}: {} is averaged in other messages than on {}", role, name,
+                                  name_of(plan_.roles[roles.front()], machine_)));
+      if (comms.empty() || r != roles.front() || !known_averages_.insert(comms).second) continue;
+      if (with_all)
+        rounds_.check_collective(comms.front(), roles);
+      else
+        check_exchanges(plan_, machine_, comms, members);
+    }
+  }
+
+  /// What a device updates with is the mean over the images of those whose gradients are summed.
+  void check_own_images(std::uint32_t r, std::optional<CommId> sum) {
+    if (!known_sums_.insert({r, sum}).second) return;
+    for (const EndpointId e : plan_.roles[r].members) {
+      double images = 0;
+      std::vector<EndpointId> group{e};
+      if (sum)
+        for (const std::vector<EndpointId>& each : rounds_.check_rounds_of(*sum))
+          if (std::find(each.begin(), each.end(), e) != each.end()) group = each;
+      for (const EndpointId other : group) images += images_of(other);
+      if (std::abs(images - meaning_.own_images[e]) > 1e-9 * images)
+        throw Refuted(fmt::format("{}: it updates with the gradients of {} images, as if they were {}",
+                                  machine_.endpoint_name(e), images, meaning_.own_images[e]));
+    }
+  }
+
+  /// A step of a device, by the gradients of a layer that it has.
+  double images_of(EndpointId endpoint) const {
+    for (std::uint32_t r = 0; r < uses_.size(); ++r) {
+      const std::vector<EndpointId>& members = plan_.roles[r].members;
+      if (std::find(members.begin(), members.end(), endpoint) == members.end()) continue;
+      double images = 0;
+      if (!uses_[r].gradients.empty())
+        for (const Event& event : uses_[r].gradients.begin()->second) images += event.images.count;
+      return images / plan_.steps;
+    }
+    return 0;
+  }
+
+  void check_average_bucket(std::uint32_t r, const BucketMeaning& bucket, const BucketUse& use) {
+    AverageUse average;
+    average.role = name_of(plan_.roles[r], machine_);
+    average.is_slow = bucket.slow_momentum > 0;
+    const auto at = [](const Event& event) { return AverageUse::At{event.place, event.number}; };
+    for (const TaskId t : use.averages) {
+      const Communication& comm = plan_.communications[plan_.roles[r].program[t].comm];
+      average.messages.push_back({comm.name, order(r).begins[t], order(r).ends[t]});
+      average.with_all = meaning_.communications[comm.meaning].kind == Kind::average;
+    }
+    for (const Event& event : acts(use, Act::mean)) average.means.push_back(at(event));
+    for (const Event& event : acts(use, Act::slow)) average.slows.push_back(at(event));
+    for (const std::size_t p : bucket.parameters) {
+      average.updates.clear();
+      for (const Event& event : updates_of(r, p)) average.updates.push_back(at(event));
+      check_average(average);
+    }
+  }
+
   /// A parameter of which there are several replicas goes through one bucket, the same on all of them.
   void check_replicas(std::size_t p, const std::vector<std::uint32_t>& roles) {
+    if (averages()) {
+      check_averaged(p, roles);
+      return;
+    }
     std::size_t members = 0;
     for (const std::uint32_t r : roles) members += plan_.roles[r].members.size();
     const std::set<std::uint32_t>& buckets = uses_[roles.front()].buckets_of[p];
@@ -278,7 +412,7 @@ class GradientProver {
 
   std::vector<CommId> comms_of(std::uint32_t r, const BucketUse& use) const {
     std::vector<CommId> comms;
-    for (const auto* tasks : {&use.sums, &use.scatters, &use.gathers})
+    for (const auto* tasks : {&use.sums, &use.factor_sums, &use.scatters, &use.gathers, &use.averages})
       for (const TaskId t : *tasks) comms.push_back(plan_.roles[r].program[t].comm);
     return comms;
   }
@@ -291,6 +425,11 @@ class GradientProver {
       throw Refuted(fmt::format("{}: a bucket has no tensors", name_of(plan_.roles[r], machine_)));
     check_members(r, bucket);
     check_bytes(r, bucket, use);
+    if (!use.averages.empty() || !acts(use, Act::mean).empty()) {
+      check_average_bucket(r, bucket, use);
+      return;
+    }
+    check_factors(r, bucket, use);
     if (bucket.zero == 0) {
       check_sum(r, bucket, use);
       return;
@@ -320,14 +459,62 @@ class GradientProver {
   }
 
   void check_bytes(std::uint32_t r, const BucketMeaning& bucket, const BucketUse& use) const {
+    if (bucket.coding == BucketMeaning::Coding::low_rank) {
+      double first = 0, second = 0;  // elements
+      for (const std::size_t p : bucket.parameters) {
+        const auto elements = static_cast<double>(graph_.parameters[p].elements);
+        const auto shape = low_rank_shape(graph_.model, graph_.parameters[p], elements, bucket.detail);
+        first += shape ? shape->rows * shape->rank : elements;
+        second += shape ? shape->columns * shape->rank : 0;
+      }
+      const double element = element_bytes(graph_.options.precision);
+      for (const TaskId t : use.sums) check_bytes_of(r, plan_.roles[r].program[t].comm, first * element);
+      for (const TaskId t : use.factor_sums)
+        check_bytes_of(r, plan_.roles[r].program[t].comm, second * element);
+      return;
+    }
     if (bucket.element_bytes == 0) return;  // which gradients are sent, and how many, compression decides
     double bytes = 0;
     for (const std::size_t p : bucket.parameters)
       bytes += bucket.element_bytes * static_cast<double>(graph_.parameters[p].elements);
-    for (const CommId id : comms_of(r, use))
-      if (const Communication& comm = plan_.communications[id]; std::abs(comm.bytes - bytes) > 1e-9 * bytes)
-        throw Refuted(fmt::format("{}: '{}' carries {} bytes, and its tensors have {}",
-                                  name_of(plan_.roles[r], machine_), comm.name, comm.bytes, bytes));
+    for (const CommId id : comms_of(r, use)) check_bytes_of(r, id, bytes);
+  }
+
+  void check_bytes_of(std::uint32_t r, CommId id, double bytes) const {
+    if (const Communication& comm = plan_.communications[id]; std::abs(comm.bytes - bytes) > 1e-9 * bytes)
+      throw Refuted(fmt::format("{}: '{}' carries {} bytes, and its tensors have {}",
+                                name_of(plan_.roles[r], machine_), comm.name, comm.bytes, bytes));
+  }
+
+  /// Second factors are made of the sum of the first ones, summed once for each update, and decompressed with
+  /// it; where no tensor of the bucket is a matrix worth it, there are none.
+  void check_factors(std::uint32_t r, const BucketMeaning& bucket, const BucketUse& use) const {
+    const bool has_matrices =
+        bucket.coding == BucketMeaning::Coding::low_rank &&
+        std::any_of(bucket.parameters.begin(), bucket.parameters.end(), [&](std::size_t p) {
+          const Parameter& parameter = graph_.parameters[p];
+          return low_rank_shape(graph_.model, parameter, static_cast<double>(parameter.elements),
+                                bucket.detail)
+              .has_value();
+        });
+    const std::size_t times = has_matrices ? use.sums.size() : 0;
+    const std::vector<Event>& made = acts(use, Act::factor);
+    if (made.size() != times || use.factor_sums.size() != times)
+      throw Refuted(fmt::format("{}: second factors of {} are made {} times and summed {} times; {} is right",
+                                name_of(plan_.roles[r], machine_), list_text(bucket), made.size(),
+                                use.factor_sums.size(), times));
+    for (std::size_t k = 0; k < times; ++k) {
+      if (made[k].place < order(r).ends[use.sums[k]])
+        throw Refuted(
+            fmt::format("{}: does not wait for '{}'", at(r, made[k].task), comm_name(r, use.sums[k])));
+      if (made[k].place >= order(r).begins[use.factor_sums[k]])
+        throw Refuted(fmt::format("{}: does not wait for '{}'", at(r, use.factor_sums[k]),
+                                  plan_.roles[r].program[made[k].task].name));
+      if (const std::vector<Event>& undone = acts(use, Act::decompress);
+          undone.size() == times && undone[k].place < order(r).ends[use.factor_sums[k]])
+        throw Refuted(fmt::format("{}: does not wait for '{}'", at(r, undone[k].task),
+                                  comm_name(r, use.factor_sums[k])));
+    }
   }
 
   /// @pre the role updates the parameter's layer
@@ -367,7 +554,7 @@ class GradientProver {
       const TaskId sum = use.sums[k];
       const Communication& comm = plan_.communications[plan_.roles[r].program[sum].comm];
       const bool gathers = meaning_.communications[comm.meaning].kind == Kind::gather_gradients;
-      if (gathers != (bucket.element_bytes == 0))
+      if (gathers != (bucket.element_bytes == 0 && bucket.coding != BucketMeaning::Coding::low_rank))
         throw Refuted(fmt::format("{}: whole gradients are summed on the way, the largest ones are gathered",
                                   at(r, sum)));
       for (const std::size_t p : bucket.parameters) check_sum_of(r, p, use, k);
@@ -496,6 +683,8 @@ class GradientProver {
   std::vector<RoleUse> uses_;          ///< by role
   std::vector<std::size_t> versions_;  ///< by role: of the parameters that each member keeps
   std::set<std::vector<double>> known_images_;
+  std::set<std::vector<CommId>> known_averages_;
+  std::set<std::pair<std::uint32_t, std::optional<CommId>>> known_sums_;
   /// By the roles that have a layer: up to which image each of their updates has gradients.
   std::map<std::vector<std::uint32_t>, std::vector<double>> ends_;
 };

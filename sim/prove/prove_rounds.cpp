@@ -135,11 +135,18 @@ const std::vector<EndpointId>& RoundRules::group_of(const Pattern& pattern, Endp
   throw Refuted(fmt::format("{} is in a collective that no message reaches", machine_.endpoint_name(member)));
 }
 
-void RoundRules::check_collective(CommId comm, const std::vector<std::uint32_t>& roles) {
+const std::vector<std::vector<EndpointId>>& RoundRules::check_rounds_of(CommId comm) {
   const Communication& of = plan_.communications[comm];
   const Pattern& pattern = plan_.patterns[of.pattern];
   const CommMeaning::Kind kind = plan_.meaning->communications[of.meaning].kind;
   if (rounds_.try_emplace({of.pattern, kind}, true).second) check_rounds(pattern, kind, of.name);
+  return pattern.groups;
+}
+
+void RoundRules::check_collective(CommId comm, const std::vector<std::uint32_t>& roles) {
+  const Communication& of = plan_.communications[comm];
+  const Pattern& pattern = plan_.patterns[of.pattern];
+  check_rounds_of(comm);
   if (!groups_.try_emplace({of.pattern, roles}, true).second) return;
   std::size_t members = 0;
   for (const std::uint32_t role : roles) members += plan_.roles[role].members.size();
@@ -168,7 +175,9 @@ void RoundRules::check_rounds(const Pattern& pattern, CommMeaning::Kind kind, co
       is_in_switch = is_in_switch && round.latency_s && std::abs(fraction - (1 + 1 / n)) < rounding;
       sent[from] += all, received[to] += all, total += all;
     });
-  const bool sums = kind == CommMeaning::Kind::sum, scatters = kind == CommMeaning::Kind::scatter;
+  const bool sums = kind == CommMeaning::Kind::sum || kind == CommMeaning::Kind::sum_factors ||
+                    kind == CommMeaning::Kind::average;
+  const bool scatters = kind == CommMeaning::Kind::scatter;
   const double volume = sums ? (is_in_switch ? n + 1 : 2 * (n - 1)) : n - 1;
   if (total < volume - rounding * (1 + volume))
     throw Refuted(fmt::format("'{}': its messages carry {} times its bytes; of {} devices each byte takes {}",

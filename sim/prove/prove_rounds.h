@@ -24,6 +24,8 @@ class RoundRules {
   /// A collective over `members` devices, all of `roles`, which is what docs/proof.md asks of its kind.
   /// @throws Refuted, NotCovered
   void check_collective(CommId comm, const std::vector<std::uint32_t>& roles);
+  /// The rounds alone. @return its groups
+  const std::vector<std::vector<EndpointId>>& check_rounds_of(CommId comm);
 
  private:
   using Parts = std::map<std::uint32_t, std::uint32_t>;  ///< by role: how many members

@@ -24,6 +24,7 @@ const std::vector<IssuedStretch>& ComputeTimes::stretches(std::uint32_t role, co
   std::vector<IssuedStretch> result;
   double issued_s = cost_.begin_s(type);
   for (const Task& task : plan_.roles[role].program) {
+    if (task.begins_step) issued_s = cost_.begin_s(type);
     IssuedStretch& stretch = result.emplace_back(issued_s);
     for (const PlanOp& op : task.ops)
       stretch.add(cost_.issue_s(op.work, op.images, type, beside), cost_.time_s(op.work, op.images, type));

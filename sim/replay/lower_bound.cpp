@@ -147,6 +147,9 @@ LowerBound lower_bound(const Plan& plan, const Machine& machine, const CostModel
     if (folding.endpoint_class[d] != Folding::none)
       bound.running_s[d] = execution.usage[folding.endpoint_class[d]].times.running_s();
   bound_by_links(plan, machine, table, folding, execution, bound);
+  for (double* each : {&bound.step_time_s, &bound.critical_compute_s}) *each /= plan.steps;
+  for (double& running_s : bound.running_s) running_s /= plan.steps;
+  if (bound.link) bound.link->bytes /= plan.steps, bound.link->free_until_s /= plan.steps;
   return bound;
 }
 

@@ -121,6 +121,7 @@ void ProgramRunner::start(std::uint32_t c, TaskId t) {
     start_message(c, t, it);
     return;
   }
+  if (it.begins_step) progress.step_began_s = now_s;
   const TaskWork work = compute_times_.work(folding_.endpoints[c], role_of(c), t, progress.stretch);
   const std::optional<double> issue_wait_s = compute_.start(c, work, progress.step_began_s, [this, c, t] {
     progress_[c].clock.compute_ends(engine_.now_s(), compute_.take_more_wait_s(c));

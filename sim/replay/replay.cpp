@@ -24,7 +24,7 @@ std::vector<double> step_bytes(const Plan& plan) {
     if (plan.endless())
       bytes[comm.pattern] = comm.bytes * plan.endless()->uses_per_step[comm.pattern];
     else
-      bytes[comm.pattern] += comm.bytes;
+      bytes[comm.pattern] += comm.bytes / plan.steps;
   return bytes;
 }
 
@@ -96,10 +96,12 @@ void last_as_long_as_links_need(const Machine& machine, ReplayResult& result) {
 /// Steps of a synchronous plan follow one another, and each begins when every host has prepared the images of
 /// its devices. In the long run, the step takes the longer of its own time and the time that the slowest host
 /// needs.
-void wait_for_input(const InputFeed& feed, bool endless, Execution& execution, ReplayResult& result) {
+/// @param steps that the programs are of, for which a host prepares images as for one
+void wait_for_input(const InputFeed& feed, double steps, bool endless, Execution& execution,
+                    ReplayResult& result) {
   constexpr int settling = 32, measured = 32;
   std::vector<InputQueue> queues;
-  for (const double interval_s : feed.interval_s) queues.emplace_back(interval_s, feed.prefetch);
+  for (const double interval_s : feed.interval_s) queues.emplace_back(steps * interval_s, feed.prefetch);
   double now_s = 0, from_s = 0;
   for (int step = 0; step < settling + measured; ++step) {
     if (step == settling) from_s = now_s;
@@ -115,6 +117,15 @@ void wait_for_input(const InputFeed& feed, bool endless, Execution& execution, R
   if (endless) return;
   for (Timeline& timeline : execution.timelines)
     for (TaskTimes& times : timeline.tasks) times.start_s += wait_s, times.end_s += wait_s;
+}
+
+/// Of programs of several steps, what a step takes in the mean; the timelines stay.
+void take_mean(double steps, Execution& execution, ReplayResult& result) {
+  execution.end_s /= steps;
+  result.input_wait_s /= steps;
+  for (Execution::Usage& usage : execution.usage) usage = {usage.times * (1 / steps), usage.end_s / steps};
+  for (std::vector<double>* busy_s : {&execution.link_busy_s, &execution.port_busy_s})
+    for (double& each_s : *busy_s) each_s /= steps;
 }
 
 }  // namespace
@@ -137,8 +148,10 @@ ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& c
     result.input_host = static_cast<std::uint32_t>(std::max_element(interval_s.begin(), interval_s.end()) -
                                                    interval_s.begin());
     result.input_wait_s = execution.input_wait_s;
-    if (!plan.service()) wait_for_input(*plan.input, plan.endless() != nullptr, execution, result);
+    if (!plan.service())
+      wait_for_input(*plan.input, plan.steps, plan.endless() != nullptr, execution, result);
   }
+  if (plan.steps > 1) take_mean(plan.steps, execution, result);
   result.step_time_s = execution.end_s;
   result.endpoints.resize(machine.endpoint_count());
   result.links.resize(machine.links.size());

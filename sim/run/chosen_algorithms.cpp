@@ -16,8 +16,8 @@ std::vector<std::string> chosen_algorithms(const Strategy& strategy, const Plan&
   std::map<std::string, double> bytes_by;
   for (const Communication& communication : plan.communications) {
     const Pattern& pattern = plan.patterns[communication.pattern];
-    if (communication.purpose == CommPurpose::other || pattern.groups.empty() ||
-        pattern.groups.front().size() < 2)
+    if (communication.purpose == CommPurpose::other || communication.purpose == CommPurpose::neighbours ||
+        pattern.groups.empty() || pattern.groups.front().size() < 2)
       continue;
     std::string& name = known[{communication.pattern, communication.bytes}];
     if (name.empty()) {

@@ -76,12 +76,18 @@ class Walk {
     const Pattern& pattern = plan_.patterns[plan_.communications[task.comm].pattern];
     for (const std::vector<EndpointId>& group : pattern.groups) {
       if (std::find(group.begin(), group.end(), at.endpoint) == group.end()) continue;
-      if (task.kind == Task::Kind::collective)
-        for (const EndpointId member : group) {
-          const std::optional<At> part = part_of(member, task.comm, Task::Kind::collective);
-          if (!part) continue;
-          if (const std::optional<At> ready = local(*part)) keep_later(best, *ready);
-        }
+      const auto wait_for = [&](EndpointId member) {
+        const std::optional<At> part = part_of(member, task.comm, Task::Kind::collective);
+        if (!part) return;
+        if (const std::optional<At> ready = local(*part)) keep_later(best, *ready);
+      };
+      if (plan_.communications[task.comm].purpose == CommPurpose::neighbours)
+        for (const Round& round : pattern.rounds)
+          round.for_each_message([&](std::uint32_t from, std::uint32_t to, double) {
+            if (group[to] == at.endpoint) wait_for(group[from]);
+          });
+      else if (task.kind == Task::Kind::collective)
+        for (const EndpointId member : group) wait_for(member);
       else
         for (const Round& round : pattern.rounds)
           round.for_each_message([&](std::uint32_t from, std::uint32_t to, double) {

@@ -53,6 +53,7 @@ class TasksWriter {
       json_.field("overhead_s", comm.overhead_s);
     });
     list("roles", plan_.roles.size(), Style::lines, [&](std::size_t r) { role(plan_.roles[r]); });
+    if (plan_.steps > 1) json_.field("steps", plan_.steps);
     if (plan_.endless()) endless(*plan_.endless());
     if (plan_.input) input(*plan_.input);
     result(replayed);
@@ -198,6 +199,7 @@ class TasksWriter {
     json_.field("name", task.name);
     json_.field("kind", names[static_cast<std::size_t>(task.kind)]);
     if (task.stream != Task::no_stream) integer("stream", static_cast<std::uint64_t>(task.stream));
+    if (task.begins_step) json_.field("begins_step", true);
     integers("after", task.after);
     if (task.kind != Task::Kind::compute)
       integer("communication", task.comm);

@@ -236,10 +236,11 @@ void require_host(const std::string& key, const std::string& name, const SourceP
 
 /// A time within a step requires that steps begin when the one before has ended, and convoy's own links.
 void require_single_steps(const std::string& key, const SourcePos& pos, const PreparedRun& run) {
-  if (run.plan.service() || run.plan.endless())
-    throw InputError(pos, fmt::format("{}: is a time in a step, and the steps of this strategy ({}) overlap; "
-                                      "leave it out, or take one whose steps follow one another",
-                                      key, run.strategy));
+  if (run.plan.service() || run.plan.endless() || run.plan.steps > 1)
+    throw InputError(
+        pos, fmt::format("{}: is a time in a step, and the steps of this strategy ({}) overlap or differ; "
+                         "leave it out, or take one whose steps follow one another",
+                         key, run.strategy));
   if (run.network_model == NetworkModel::simgrid)
     throw InputError(pos, fmt::format("{}: cannot be used with --network-model simgrid", key));
 }

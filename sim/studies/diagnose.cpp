@@ -125,7 +125,7 @@ void add_predicted(const PreparedRun& run, std::vector<TracedKernel>& kernels) {
       const std::vector<double> times_s = operation_times_s(role, task, run.machine, run.cost, 0);
       for (std::size_t i = 0; i < task.ops.size(); ++i)
         if (TracedKernel* kernel = kernel_of(task.ops[i].work, task.ops[i].images, kernels)) {
-          kernel->predicted_s += times_s[i];
+          kernel->predicted_s += times_s[i] / run.plan.steps;
           if (task.ops[i].work.kind == KernelKind::matmul) name_product(*kernel, task.ops[i].work);
         }
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "strategies/data_parallel/all_reduce.h"
 
+#include <fmt/format.h>
+
 #include "sim/base/names.h"
 #include "sim/lowering/gradient_sync.h"
 #include "strategies/replicas.h"
@@ -13,6 +15,7 @@ struct AllReduceOptions {
   Shares shares = Shares::equal;
   CollectiveLaunches launches = CollectiveLaunches::by_framework;
   std::int64_t micro_batches = 1;
+  Averaging averaging;
 };
 
 /// The keys beside those of GradientSync.
@@ -22,6 +25,22 @@ const Keys<AllReduceOptions>& own_keys() {
       shares_key<Options>(&Options::shares),
       integer_key<Options>("micro_batches", 1, 1'000'000,
                            "parts of a device's share, accumulated before sending", &Options::micro_batches),
+      integer_key<Options>("sync_every", 1, 1'000'000,
+                           "local SGD: each device updates its own parameters, and these are averaged after "
+                           "every so many steps; 1: gradients are summed in every step",
+                           [](Options& o) -> std::int64_t& { return o.averaging.every; }),
+      flag_key<Options>("sum_in_hosts",
+                        "with sync_every, the devices of a host sum their gradients in every step",
+                        [](Options& o) -> bool& { return o.averaging.sums_in_hosts; }),
+      custom_key<Options>("slow_momentum", "none", forms::number(0, 1),
+                          "with sync_every, the momentum with which averages of parameters follow each other "
+                          "(SlowMo, BMUF); below 1",
+                          [](YamlMap& map, Options& options) {
+                            if (!map.find("slow_momentum")) return;
+                            options.averaging.slow_momentum = map.number("slow_momentum", 0, 1);
+                            if (options.averaging.slow_momentum >= 1)
+                              map.fail("slow_momentum", "must be below 1");
+                          }),
       choice_key<Options>("launches", texts_of_names(collective_launches_names),
                           "who launches a collective on the devices of a host: one process, with NCCL on all "
                           "of them together (as built into TensorFlow 1.15 and 2.2) or on each for itself, "
@@ -35,11 +54,29 @@ class AllReduce : public Strategy {
  public:
   explicit AllReduce(AllReduceOptions options) : options_(std::move(options)) {}
 
-  std::string label() const override { return label_of(options_.sync); }
+  std::string label() const override {
+    const Averaging& averaging = options_.averaging;
+    if (!averaging.active()) return label_of(options_.sync);
+    return fmt::format(
+        "{} every {} steps{}{}", label_of(options_.sync), averaging.every,
+        averaging.sums_in_hosts ? ", gradients summed in hosts" : "",
+        averaging.slow_momentum > 0 ? fmt::format(", slow momentum {:.4g}", averaging.slow_momentum) : "");
+  }
 
   std::string_view refuses_recomputation() const override { return {}; }
 
   const GradientSync* sums() const override { return &options_.sync; }
+
+  std::string trains_otherwise() const override {
+    if (options_.averaging.active())
+      return fmt::format(
+          "local SGD that averages after every {} steps may need more epochs; how many is not known",
+          options_.averaging.every);
+    const Compression& compression = options_.sync.compression;
+    if (compression.kind == Compression::Kind::none || compression.kind == Compression::Kind::fp16) return {};
+    return fmt::format("training with compression: {} may need more epochs; how many is not known",
+                       kind_of(compression));
+  }
 
   std::optional<StepFloor> floor(const BatchSpec& batch, CostTable& table) const override {
     if (options_.shares == Shares::speed) return std::nullopt;
@@ -47,12 +84,32 @@ class AllReduce : public Strategy {
   }
 
   ReportedPlan steady_plan(const StrategyInput& input) const override {
-    return {plan_replicas(input, options_.sync, share_batch(input, options_.shares), options_.micro_batches)};
+    const std::vector<ReplicaClass> replicas = share_batch(input, options_.shares);
+    if (!options_.averaging.active())
+      return {plan_replicas(input, options_.sync, replicas, options_.micro_batches)};
+    ReportedPlan planned{
+        plan_replicas(input, options_.sync, replicas, options_.micro_batches, options_.averaging)};
+    planned.report.notes.push_back(
+        fmt::format("a step is the mean of {}, after which the devices' parameters are averaged; {}",
+                    options_.averaging.every, trains_otherwise()));
+    return planned;
   }
 
  private:
   AllReduceOptions options_;
 };
+
+/// @throws InputError where what was read does not go together
+void check_averaging(const YamlMap& map, const AllReduceOptions& options) {
+  for (const char* key : {"sum_in_hosts", "slow_momentum"})
+    if (map.has(key) && !options.averaging.active())
+      map.fail(key, "goes with sync_every above 1, where parameters are averaged; leave it out");
+  if (!options.averaging.active()) return;
+  if (options.sync.zero > 0)
+    map.fail("zero", "goes with sync_every: 1: with local steps every device needs states of its own");
+  if (options.sync.compression.kind != Compression::Kind::none)
+    map.fail("compression", "goes with sync_every: 1: parameters are averaged as they are");
+}
 
 }  // namespace
 
@@ -61,6 +118,7 @@ std::unique_ptr<Strategy> read_all_reduce(YamlMap& map) {
   read_keys(own_keys(), map, options);
   options.sync = read_gradient_sync(map);
   options.sync.launches = options.launches;
+  check_averaging(map, options);
   return std::make_unique<AllReduce>(std::move(options));
 }
 

@@ -16,8 +16,11 @@ namespace convoy::inline strategies {
 /// accumulates gradients over M parts of each device's share before they are sent.
 ///
 /// `zero`: the states sharded over the devices (replica_program.h), at most as far as this stage.
-/// `compression`: gradients sent as fp16, or only the largest of them (compression.h). One device sends
-/// nothing and does what `single` does.
+/// `compression`: gradients sent as fp16, or only the largest of them, and more (compression.h). One device
+/// sends nothing and does what `single` does.
+///
+/// `sync_every: H` is local SGD (averaging.h): parameters are averaged after every H steps instead, and a step
+/// is the mean of H.
 std::unique_ptr<Strategy> read_all_reduce(YamlMap& map);
 /// What it reads, for `convoy show strategies`.
 std::vector<KeyText> all_reduce_key_texts();

@@ -242,9 +242,14 @@ std::unique_ptr<Strategy> read_parameter_server(YamlMap& map) {
     map.fail("compression",
              "top_k with local_aggregation: how many of a node's gradients differ in index is not known; "
              "leave out one of the two");
-  if (exchange.compression.kind == Compression::Kind::quantised)
-    map.fail("compression",
-             "quantised goes with sync: all_reduce; what servers' CPUs need to add up codes is not known");
+  if (const Compression& of = exchange.compression;
+      of.kind == Compression::Kind::quantised || of.kind == Compression::Kind::sign)
+    map.fail(
+        "compression",
+        fmt::format("{} goes with sync: all_reduce; what servers' CPUs need to add up codes is not known",
+                    kind_of(of)));
+  if (exchange.compression.kind == Compression::Kind::powersgd)
+    map.fail("compression", "powersgd goes with sync: all_reduce, by which its factors are summed");
   if (exchange.compression.kind != Compression::Kind::none && exchange.sums_on_devices())
     map.fail("compression",
              "goes with sums in the host's memory or on the servers; use local_aggregation: false or host");

@@ -130,7 +130,7 @@ std::vector<Place> places() {
   for (int layer = 0; layer < 6; ++layer)
     result.push_back({fmt::format("model.layers.{}", layer), layer_keys().keys});
   const std::map<std::string, std::vector<std::string>> least{
-      {"data_parallel", {"sync: all_reduce", "sync: parameter_server"}},
+      {"data_parallel", {"sync: all_reduce", "sync: parameter_server", "sync: gossip"}},
       {"elastic",
        {"inner: {kind: data_parallel, sync: all_reduce}, schedule: [{at_step: 0, devices: 2}, {at_step: 3, "
         "devices: "

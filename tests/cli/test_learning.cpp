@@ -53,9 +53,6 @@ TEST_CASE("numerics: what is not followed is refused in one line, and so is a lo
   };
   for (const std::string kind : {"pardnn", "filter_parallel", "hypergraph"})
     refuses(learnt(place, "{kind: " + kind + "}"), "not followed yet");
-  refuses(
-      learnt(place, "{kind: data_parallel, sync: all_reduce, compression: {kind: quantised, bits: 1}}"),
-      "compression: quantised");
   refuses(learnt(place, "{kind: auto}"), "kind: auto");
   refuses(learnt(place, "{kind: single}", {"--set", "numerics.learning_rate=1000"}), "no finite number");
 }

@@ -27,8 +27,10 @@ double task_s(const Trial& trial, const Role& role, EndpointId member, const Tas
   return seconds * role.slowdown;
 }
 
-/// The graph's operation that a plan's is: without " #3" (micro-batch) and " again" (recomputation).
+/// The graph's operation that a plan's is: without " of step 2" (where a plan has several), " #3" (micro-batch)
+/// and " again" (recomputation).
 std::string name_of_operation(std::string name) {
+  if (const std::size_t at = name.find(" of step "); at != std::string::npos) name.resize(at);
   if (const std::size_t at = name.find(" #"); at != std::string::npos) name.resize(at);
   if (name.ends_with(" again")) name.resize(name.size() - 6);
   return name;
@@ -130,7 +132,7 @@ Traffic traffic_of(const Plan& plan, const Machine& machine) {
       for (const Round& round : plan.patterns[comm.pattern].rounds)
         round.for_each_message([&](auto sender, auto receiver, double fraction) {
           const EndpointId from = group[sender], to = group[receiver];
-          const double bytes = comm.bytes * fraction * round.repeat;
+          const double bytes = comm.bytes * fraction * round.repeat / plan.steps;
           machine.router->route(from, to, route);
           if (route.links.empty()) return;
           traffic.sent[from] += bytes;
@@ -203,8 +205,8 @@ void check_devices(const Trial& trial) {
       CHECK(no_more((1 - spread) * program_s, spans_s + moments_s));
       CHECK(no_more(spans_s, (1 + spread) * program_s + moments_s));
       if (!trial.plan.service())
-        CHECK(std::abs(trial.result.endpoints[member].compute_s - program_s / role.slowdown) <=
-              rounding * program_s + moments_s);
+        CHECK(std::abs(trial.plan.steps * trial.result.endpoints[member].compute_s -
+                       program_s / role.slowdown) <= rounding * program_s + moments_s);
     }
   }
 }
@@ -239,7 +241,7 @@ void check_bounds(const Trial& trial) {
   for (EndpointId d = 0; d < bound.running_s.size(); ++d)
     CHECK(same(bound.running_s[d], trial.result.endpoints[d].running_s()));
   if (trial.plan.service()) return;  // no common step
-  CHECK(no_more(LongestChain(trial).seconds(), trial.result.step_time_s));
+  CHECK(no_more(LongestChain(trial).seconds() / trial.plan.steps, trial.result.step_time_s));
 }
 
 void check_operations(const Trial& trial, const OperationCounts& counts) {
@@ -256,7 +258,7 @@ void check_operations(const Trial& trial, const OperationCounts& counts) {
         of_operation.images += members * op.images;
         of_operation.flops += members * (op.images * op.work.flops_per_image + op.work.flops_fixed);
       }
-  double images = trial.plan.images;
+  double images = trial.plan.images * trial.plan.steps;
   if (trial.plan.service()) {
     images = 0;
     for (const Service::Client& client : trial.plan.service()->clients) images += client.images;
@@ -272,7 +274,7 @@ void check_operations(const Trial& trial, const OperationCounts& counts) {
     done.erase(op.name);
     const bool update = op.phase == Phase::update;
     const double runs = op.phase != Phase::forward ? 1 : again.contains(op.name) ? 2 : counts.forward;
-    const double times = update ? counts.updates : images * runs;
+    const double times = update ? counts.updates * trial.plan.steps : images * runs;
     const double flops = times * (op.work.flops_per_image + op.work.flops_fixed);  // the latter of updates
     if (counts.sums && op.part == OperationPart::gradient_sum) {
       sums[op.layer].first += flops;
@@ -291,7 +293,8 @@ void check_operations(const Trial& trial, const OperationCounts& counts) {
   }
   for (const auto& [name, of_operation] : done) {
     CAPTURE(name);
-    CHECK((counts.sums && name.ends_with(counts.sums)));
+    CHECK(((counts.sums && name.ends_with(counts.sums)) ||
+           (counts.of_messages && name.starts_with(counts.of_messages))));
   }
 }
 

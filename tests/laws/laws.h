@@ -55,6 +55,7 @@ struct OperationCounts {
   double forward = 1;          ///< of every sample; 2 where recomputation does it again
   double updates = 1;          ///< of every parameter
   const char* sums = nullptr;  ///< ends the names of additions that only the distribution makes necessary
+  const char* of_messages = nullptr;  ///< begins the names of what is done for messages
 };
 /// Every operation of the graph is done for every sample as often as it is said, or twice where the graph
 /// runs it again, on one device or in shares that add up to it, and nothing else is computed.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/low_rank_shape.h"
 #include "sim/base/data_path.h"
 
 namespace convoy::lab {
@@ -20,6 +21,12 @@ OperationCounts on_every_device(const Trial& trial) {
 }
 OperationCounts with_compression(const Trial& trial) {
   return {.updates = static_cast<double>(trial.machine.devices.size()), .sums = "compressed"};
+}
+OperationCounts with_factors(const Trial& trial) {
+  return {.updates = static_cast<double>(trial.machine.devices.size()), .of_messages = "message "};
+}
+OperationCounts with_averages(const Trial& trial) {
+  return {.updates = static_cast<double>(trial.machine.devices.size()), .of_messages = "average "};
 }
 OperationCounts by_servers_with_compression(const Trial&) { return {.updates = 0, .sums = "compressed"}; }
 OperationCounts on_every_replica(const Trial& trial) {
@@ -70,6 +77,44 @@ std::optional<double> codes_gathered(const Trial& trial) {
   const auto n = static_cast<double>(trial.machine.devices.size());
   const double gradients = parameter_bytes(trial.graph) / element_bytes(trial.graph.options.precision);
   return gradients == 0 ? 0 : n * (n - 1) * (std::ceil(gradients / 2) + 8);
+}
+
+/// One bucket: all devices' signs and a scale, to all others.
+std::optional<double> signs_gathered(const Trial& trial) {
+  if (!apart(trial.machine)) return std::nullopt;
+  const auto n = static_cast<double>(trial.machine.devices.size());
+  const double gradients = parameter_bytes(trial.graph) / element_bytes(trial.graph.options.precision);
+  return gradients == 0 ? 0 : n * (n - 1) * (std::ceil(gradients / 8) + 4);
+}
+
+/// Rings of both factors of each matrix, and of what goes whole.
+template <int rank>
+std::optional<double> factors_reduced(const Trial& trial) {
+  if (!apart(trial.machine)) return std::nullopt;
+  const auto n = static_cast<double>(trial.machine.devices.size());
+  double elements = 0;
+  for (const Parameter& parameter : trial.graph.parameters) {
+    const auto all = static_cast<double>(parameter.elements);
+    const auto shape = low_rank_shape(trial.graph.model, parameter, all, rank);
+    elements += shape ? (shape->rows + shape->columns) * shape->rank : all;
+  }
+  return 2 * (n - 1) * elements * element_bytes(trial.graph.options.precision);
+}
+
+/// Averages in fp32: 2 (N - 1) S in one of H steps.
+std::optional<double> averaged(const Trial& trial) {
+  if (!apart(trial.machine)) return std::nullopt;
+  const auto n = static_cast<double>(trial.machine.devices.size());
+  const double elements = parameter_bytes(trial.graph) / element_bytes(trial.graph.options.precision);
+  return 2 * (n - 1) * 4 * elements / trial.plan.steps;
+}
+
+/// To one device each.
+std::optional<double> sent_to_one(const Trial& trial) {
+  if (!apart(trial.machine)) return std::nullopt;
+  const auto n = static_cast<double>(trial.machine.devices.size());
+  const double elements = parameter_bytes(trial.graph) / element_bytes(trial.graph.options.precision);
+  return n > 1 ? n * 4 * elements : 0;
 }
 
 /// ZeRO: so many times (N - 1) S. What recomputation needs of stage 3 depends on its segments.
@@ -218,6 +263,38 @@ const std::vector<StrategyRow>& strategy_rows() {
              dice.coin() ? "ring" : "auto", dice.coin());
        },
        with_compression, Alone::single, false, codes_gathered},
+      {"signs",
+       [](Dice& dice, const StrategySetting&) {
+         return fmt::format(
+             "{{kind: data_parallel, sync: all_reduce, algorithm: ring, bucket: 1GB, overlap: {}, "
+             "compression: "
+             "sign}}",
+             dice.coin());
+       },
+       with_compression, Alone::single, false, signs_gathered},
+      {"PowerSGD",
+       [](Dice& dice, const StrategySetting&) {
+         return fmt::format(
+             "{{kind: data_parallel, sync: all_reduce, algorithm: {}, bucket: {}kB, overlap: {}, "
+             "compression: "
+             "{{kind: powersgd, rank: 2}}}}",
+             dice.coin() ? "ring" : "tree", dice.one_of<int>({10, 300, 100000}), dice.coin());
+       },
+       with_factors, Alone::single, false, factors_reduced<2>},
+      {"local SGD",
+       [](Dice& dice, const StrategySetting&) {
+         return fmt::format(
+             "{{kind: data_parallel, sync: all_reduce, algorithm: {}, bucket: {}kB, sync_every: {}}}",
+             dice.coin() ? "ring" : "tree", dice.one_of<int>({10, 300, 100000}), dice.between(2, 4));
+       },
+       with_averages, Alone::single, false, averaged},
+      {"gossip with one peer a step",
+       [](Dice& dice, const StrategySetting&) {
+         return fmt::format(
+             "{{kind: data_parallel, sync: gossip, neighbours: one_peer, bucket: {}kB, overlap: {}}}",
+             dice.one_of<int>({10, 300, 100000}), dice.coin());
+       },
+       with_averages, Alone::single, false, sent_to_one},
       {"schedules of files",
        [](Dice& dice, const StrategySetting&) {
          return fmt::format(

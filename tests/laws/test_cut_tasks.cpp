@@ -33,6 +33,7 @@ std::pair<Task, Task> cut(const Task& task, Dice& dice) {
   second.ops.erase(second.ops.begin(), second.ops.begin() + at);
   first.seconds = task.seconds * 0.3;
   second.seconds = task.seconds - first.seconds;
+  second.begins_step = false;
   return {first, second};
 }
 

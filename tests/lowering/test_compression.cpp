@@ -238,7 +238,8 @@ TEST_CASE("compression: labels and errors") {
   CHECK(label_of(of("fp16")) == ", fp16 gradients");
   CHECK(label_of(of("{kind: top_k, ratio: 0.001}")) == ", top 0.1 % of gradients");
   CHECK(error_of("int8") ==
-        "s.yaml:1:15: strategy.compression: unknown value 'int8'; allowed: none, fp16, top_k, quantised");
+        "s.yaml:1:15: strategy.compression: unknown value 'int8'; allowed: none, fp16, top_k, quantised, "
+        "sign, powersgd");
   CHECK(error_of("top_k") ==
         "s.yaml:1:15: strategy.compression: top_k needs its ratio; write {kind: top_k, ratio: 0.01}");
   CHECK(error_of("{kind: top_k}") == "s.yaml:1:15: strategy.compression: key 'ratio' is missing");

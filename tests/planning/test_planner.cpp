@@ -419,6 +419,35 @@ TEST_CASE(
   CHECK(tied >= 10);
 }
 
+TEST_CASE("planner: a method whose epochs are not known is out where they follow a table, else a doubt") {
+  for (const std::string goal : {"{epochs: 30}", "{noise_scale: 2000, epochs: 30}"})
+    for (const std::string method :
+         {"sync: all_reduce, sync_every: 8", "sync: gossip", "sync: all_reduce, compression: sign",
+          "sync: all_reduce, compression: {kind: powersgd, rank: 2}",
+          "sync: all_reduce, compression: {kind: top_k, ratio: 0.01}", "sync: all_reduce",
+          "sync: all_reduce, compression: fp16"}) {
+      CAPTURE(goal);
+      CAPTURE(method);
+      const PlanSpec spec = plans::spec_of(
+          goal,
+          "{servers: [aws-p3.2xlarge], nodes: [2], batch_per_device: [128], strategies: [{kind: "
+          "data_parallel, " +
+              method + "}]}");
+      Trials trials = plans::trials_of(spec, 1);
+      Planner planner(trials);
+      const Scenario scenario = scenario_of(spec);
+      const bool same = method == "sync: all_reduce" || method.ends_with("fp16");
+      REQUIRE(!trials.space().candidates.empty());
+      for (std::size_t c = 0; c < trials.space().candidates.size(); ++c) {
+        const std::vector<std::string> doubts = planner.estimates().doubts(c);
+        CHECK(std::any_of(doubts.begin(), doubts.end(), [](const std::string& doubt) {
+                return doubt.ends_with("may need more epochs; how many is not known");
+              }) == !same);
+        CHECK((planner.estimates().out(c, scenario) == "method") == (!same && goal != "{epochs: 30}"));
+      }
+    }
+}
+
 TEST_CASE("planner: a device that nobody measured is a doubt") {
   const PlanSpec spec = plans::spec_of(
       "{epochs: 30}",

@@ -40,6 +40,14 @@ TEST_CASE("check --prove: 0 and a line where a plan is proved, 2 where the rules
   CHECK_MESSAGE(codes.exit_code == 0, codes.err);
   CHECK_MESSAGE(codes.out.find("(allowed: gradients rounded on the way)") != std::string::npos, codes.out);
 
+  for (const std::string sync : {"sync: all_reduce, sync_every: 3", "sync: gossip"}) {
+    const Finished averaged = proved(place, "{kind: data_parallel, " + sync + "}");
+    CHECK_MESSAGE(averaged.exit_code == 0, averaged.err);
+    CHECK_MESSAGE(averaged.out.find("train replicas that are averaged") != std::string::npos, averaged.out);
+    CHECK_MESSAGE(averaged.out.find("(allowed: parameters averaged") != std::string::npos, averaged.out);
+    CHECK(averaged.out.find("what one device does") == std::string::npos);
+  }
+
   place.file("star.yaml",
              "schedule: star\nchunks: 1\nrounds:\n"
              "  - send: {for: {r: $(ranks - 1)}, from: $(r + 1), to: 0, chunk: 0, op: reduce}\n"

@@ -24,6 +24,8 @@ struct Composed {
 const Composed composed_rows[] = {
     {"`single`", "{kind: single OUTER}"},
     {"`data_parallel`, all-reduce", "{kind: data_parallel, sync: all_reduce OUTER}"},
+    {"`data_parallel`, `sync_every: 4`", "{kind: data_parallel, sync: all_reduce, sync_every: 4 OUTER}"},
+    {"`data_parallel`, gossip", "{kind: data_parallel, sync: gossip OUTER}"},
     {"`data_parallel`, servers", "{kind: data_parallel, sync: parameter_server OUTER}"},
     {"`data_parallel`, servers, `local_aggregation: host`",
      "{kind: data_parallel, sync: parameter_server, local_aggregation: host OUTER}"},

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include "strategies/data_parallel/gossip.h"
+
+#include <fmt/format.h>
+
+#include "sim/lowering/averaging.h"
+#include "strategies/replicas.h"
+
+namespace convoy::inline strategies {
+namespace {
+
+enum class GossipGraph : std::uint8_t { ring, exponential, one_peer };
+const std::vector<std::string> gossip_graph_names{"ring", "exponential", "one_peer"};
+
+struct GossipOptions {
+  GossipGraph neighbours = GossipGraph::ring;
+  GradientSync sync;  ///< how messages are sent
+  Shares shares = Shares::equal;
+  std::int64_t micro_batches = 1;
+};
+
+const Keys<GossipOptions>& gossip_keys() {
+  using Options = GossipOptions;
+  static const Keys<Options> keys{
+      choice_key<Options>(
+          "neighbours", gossip_graph_names,
+          "with whom a device averages its parameters: the two beside it on a ring; those 1, 2, "
+          "4, ... places on; or of these one at a time, another one in each step",
+          &Options::neighbours),
+      flag_key<Options>("overlap",
+                        "send the parameters with which a step begins while it computes; false: the updated "
+                        "ones after it",
+                        [](Options& o) -> bool& { return o.sync.overlap; }),
+      optional_quantity_key<Options>("bucket", "all in one message", Dimension::bytes, true,
+                                     "parameters sent as one message",
+                                     [](Options& o) -> double& { return o.sync.bucket_bytes; }),
+      choice_key<Options>("fidelity", fidelity_names, "every message, or one flow an edge; auto chooses",
+                          [](Options& o) -> Fidelity& { return o.sync.fidelity; }),
+      shares_key<Options>(&Options::shares),
+      integer_key<Options>("micro_batches", 1, 1'000'000,
+                           "parts of a device's share, accumulated before the update",
+                           &Options::micro_batches)};
+  return keys;
+}
+
+class Gossip : public Strategy {
+ public:
+  explicit Gossip(GossipOptions options) : options_(std::move(options)) {}
+
+  std::string label() const override {
+    static constexpr std::array<std::string_view, 3> with{"on a ring", "on an exponential graph",
+                                                          "with one peer a step"};
+    return fmt::format("gossip {}{}", with[static_cast<std::size_t>(options_.neighbours)],
+                       options_.sync.overlap ? "" : ", no overlap");
+  }
+
+  std::string_view refuses_recomputation() const override { return {}; }
+
+  std::string trains_otherwise() const override {
+    return "gossip may need more epochs; how many is not known";
+  }
+
+  std::optional<StepFloor> floor(const BatchSpec& batch, CostTable& table) const override {
+    if (options_.shares == Shares::speed) return std::nullopt;
+    return floor_of_replicas(batch, table, options_.micro_batches, true);
+  }
+
+  ReportedPlan steady_plan(const StrategyInput& input) const override {
+    Averaging averaging;
+    averaging.with = static_cast<Averaging::With>(static_cast<int>(options_.neighbours) + 1);
+    ReportedPlan planned{plan_replicas(input, options_.sync, share_batch(input, options_.shares),
+                                       options_.micro_batches, averaging)};
+    planned.report.notes.push_back(fmt::format(
+        "each device averages its parameters with its neighbours only{}; {}",
+        planned.plan.steps > 1 ? fmt::format(" and a step is the mean of {}", planned.plan.steps) : "",
+        trains_otherwise()));
+    return planned;
+  }
+
+ private:
+  GossipOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> read_gossip(YamlMap& map) {
+  GossipOptions options;
+  options.sync.path = map.path();
+  read_keys(gossip_keys(), map, options);
+  options.sync.bucket_given = map.has("bucket");
+  return std::make_unique<Gossip>(std::move(options));
+}
+
+std::vector<KeyText> gossip_key_texts() { return texts_of(gossip_keys()); }
+
+}  // namespace convoy::strategies

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+
+#include "sim/lowering/averaging.h"
+#include "sim/lowering/jitter.h"
+#include "tests/support/approx.h"
+#include "tests/support/lab.h"
+
+using namespace convoy;
+
+namespace {
+
+constexpr int averaged_layers = 3;
+constexpr std::int64_t layer_parameters = 300'000;
+constexpr double averaged_elements = static_cast<double>(averaged_layers * layer_parameters);
+constexpr double averaged_bytes = 4 * averaged_elements;
+constexpr double ideal_memory_Bps = 500e9,
+                 compute_step_s = averaged_layers * 1.2e-3;  // of lab's ideal device
+
+lab::Experiment replicas_with(const std::string& keys, int nodes, const std::string& sync = "all_reduce",
+                              int devices = 1) {
+  std::string cluster = lab::star(nodes, "1GB/s", "20us");
+  if (devices > 1)
+    cluster.replace(
+        cluster.find("count: 1}], interconnect: {kind: none}"), 38,
+        fmt::format("count: {}}}], interconnect: {{kind: pcie, bandwidth: 10GB/s, latency: 0us}}", devices));
+  return {lab::custom_model(averaged_layers, layer_parameters), cluster,
+          "{kind: data_parallel, sync: " + sync + keys + "}", 4};
+}
+
+double averaging_s(int nodes, double bytes) { return 2 * (nodes - 1) * (20e-6 + bytes / nodes / 1e9); }
+
+}  // namespace
+
+TEST_CASE("local SGD: of H steps one has the average, so a step has an Hth of its time and bytes") {
+  for (const int every : {2, 3, 8})
+    for (const int nodes : {2, 4}) {
+      CAPTURE(every);
+      CAPTURE(nodes);
+      const lab::Experiment it = replicas_with(fmt::format(", sync_every: {}", every), nodes);
+      const ReplayResult run = it.run();
+      const double mean_s = 2 * averaged_bytes / ideal_memory_Bps;
+      CHECK(run.comm_bytes == approx(2.0 * (nodes - 1) * averaged_bytes / every).epsilon(1e-12));
+      CHECK(run.step_time_s ==
+            approx(compute_step_s + (averaging_s(nodes, averaged_bytes) + mean_s) / every).epsilon(1e-9));
+      CHECK(run.endpoints[0].compute_s == approx(compute_step_s + mean_s / every).epsilon(1e-9));
+      CHECK(run.endpoints[0].exposed_comm_s ==
+            approx(averaging_s(nodes, averaged_bytes) / every).epsilon(1e-9));
+      CHECK(it.plan().images == 4 * nodes);
+      CHECK(it.plan().steps == every);
+      CHECK(it.run(false).step_time_s == approx(run.step_time_s).epsilon(1e-9));
+      // Links are as busy as their bytes need.
+      double busiest_s = 0;
+      for (const LinkUsage& link : run.links) busiest_s = std::max(busiest_s, link.busy_s);
+      CHECK(busiest_s <= run.step_time_s);
+      CHECK(busiest_s >= 2.0 * (nodes - 1) / nodes * averaged_bytes / 1e9 / every * (1 - 1e-9));
+    }
+  CHECK(replicas_with(", sync_every: 1", 4).run().step_time_s == replicas_with("", 4).run().step_time_s);
+  CHECK(replicas_with(", sync_every: 4", 1).run().step_time_s ==
+        approx(replicas_with("", 1).run().step_time_s).epsilon(1e-12));
+}
+
+TEST_CASE("local SGD: algorithms, buckets and micro-batches change what they change in sums") {
+  const auto bytes = [](const std::string& keys) { return replicas_with(keys, 4).run().comm_bytes; };
+  for (const char* algorithm : {"ring", "tree", "halving_doubling", "hierarchical"})
+    CHECK(bytes(fmt::format(", sync_every: 4, algorithm: {}", algorithm)) ==
+          approx(bytes(fmt::format(", overlap: false, algorithm: {}", algorithm)) / 4).epsilon(1e-12));
+  CHECK(replicas_with(", sync_every: 4, bucket: 1kB", 4).plan().communications.size() == averaged_layers);
+  CHECK(replicas_with(", sync_every: 4", 4).plan().communications.size() == 1);
+  CHECK(replicas_with(", sync_every: 4, micro_batches: 2", 4).run().step_time_s ==
+        approx(replicas_with(", sync_every: 4", 4).run().step_time_s).epsilon(1e-9));
+}
+
+TEST_CASE("slow momentum: two copies of the parameters, and 24 bytes an element each period") {
+  constexpr std::size_t optimizer = 2;
+  const lab::Experiment plain = replicas_with(", sync_every: 4", 4),
+                        slow = replicas_with(", sync_every: 4, slow_momentum: 0.7", 4);
+  CHECK(slow.run().step_time_s - plain.run().step_time_s ==
+        approx(6 * averaged_bytes / ideal_memory_Bps / 4).epsilon(1e-6));
+  CHECK(slow.plan().roles[0].resident_bytes[optimizer] - plain.plan().roles[0].resident_bytes[optimizer] ==
+        approx(2 * averaged_bytes));
+  CHECK(slow.strategy().label() == "ring all-reduce every 4 steps, slow momentum 0.7");
+}
+
+TEST_CASE("hierarchical local SGD: sums inside hosts in every step, averages among all every H") {
+  // 3 hosts of 2 devices: in a host a ring of two, 2 S a step; among all six 2 x 5 S in one of H steps.
+  for (const int every : {2, 5}) {
+    const lab::Experiment it = replicas_with(
+        fmt::format(", sync_every: {}, sum_in_hosts: true, overlap: false", every), 3, "all_reduce", 2);
+    CHECK(it.run().comm_bytes == approx(3 * 2 * averaged_bytes + 10 * averaged_bytes / every).epsilon(1e-12));
+    CHECK(it.run(false).step_time_s == approx(it.run().step_time_s).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("gossip: a device sends its parameters to each neighbour, while it computes or after it") {
+  struct Graph {
+    const char* name;
+    int nodes;
+    double sent;  ///< messages of a device in a step
+  };
+  for (const Graph& graph : {Graph{"ring", 2, 1}, Graph{"ring", 5, 2}, Graph{"exponential", 8, 3},
+                             Graph{"exponential", 6, 3}, Graph{"one_peer", 8, 1}, Graph{"one_peer", 6, 1}}) {
+    CAPTURE(graph.name);
+    CAPTURE(graph.nodes);
+    const std::string keys = fmt::format(", neighbours: {}", graph.name);
+    const ReplayResult overlapped = replicas_with(keys, graph.nodes, "gossip").run();
+    const ReplayResult after = replicas_with(keys + ", overlap: false", graph.nodes, "gossip").run();
+    const double message_s = 20e-6 + graph.sent * averaged_bytes / 1e9;  // they share the NIC
+    const double mean_s = (graph.sent + 2) * averaged_bytes / ideal_memory_Bps;
+    for (const ReplayResult* run : {&overlapped, &after})
+      CHECK(run->comm_bytes == approx(graph.nodes * graph.sent * averaged_bytes).epsilon(1e-12));
+    CHECK(after.step_time_s == approx(compute_step_s + message_s + mean_s).epsilon(1e-9));
+    CHECK(overlapped.step_time_s == approx(std::max(compute_step_s, message_s) + mean_s).epsilon(1e-9));
+    const auto most = [](const ReplayResult& run) { return run.endpoints[0].memory_at_peak[4]; };
+    CHECK(most(overlapped) == approx(graph.sent * averaged_bytes));
+    CHECK(replicas_with(keys, graph.nodes, "gossip").run(false).step_time_s ==
+          approx(overlapped.step_time_s).epsilon(1e-9));
+  }
+  CHECK(replicas_with("", 1, "gossip").run().step_time_s ==
+        approx(replicas_with("", 1).run().step_time_s).epsilon(1e-12));
+}
+
+TEST_CASE("gossip: everyone has as many neighbours as others, and all are reached in log2 N steps [law]") {
+  using With = Averaging::With;
+  for (const With with : {With::ring, With::exponential, With::one_peer})
+    for (const std::uint32_t devices : {1U, 2U, 3U, 7U, 8U, 33U}) {
+      Averaging averaging;
+      averaging.with = with;
+      std::map<std::uint32_t, std::set<std::uint32_t>> from;  // who has something of whom
+      for (std::uint32_t d = 0; d < devices; ++d) from[d] = {d};
+      for (std::int64_t step = 0; step < averaging.period(devices); ++step) {
+        std::map<std::uint32_t, int> sent, received;
+        const auto before = from;
+        for (const auto& [sender, receiver] : neighbours(with, devices, step)) {
+          CHECK(sender != receiver);
+          ++sent[sender], ++received[receiver];
+          from[receiver].insert(before.at(sender).begin(), before.at(sender).end());
+        }
+        for (std::uint32_t d = 0; d < devices; ++d) {
+          CHECK(sent[d] == received[d]);
+          CHECK(sent[d] == sent[0]);
+        }
+      }
+      if (with == With::one_peer)
+        for (std::uint32_t d = 0; d < devices; ++d) CHECK(from[d].size() == devices);
+    }
+}
+
+TEST_CASE("jitter: who waits for fewer, or less often, waits less") {
+  constexpr double jitter = 0.05;
+  const auto slowdown = [&](const std::string& keys, const std::string& sync = "all_reduce") {
+    return replicas_with(keys, 16, sync).plan().roles[0].slowdown;
+  };
+  CHECK(slowdown("") == 1);  // inline clusters have no jitter
+  const auto ring = [](std::uint32_t devices) {
+    std::vector<EndpointId> group(devices);
+    for (std::uint32_t d = 0; d < devices; ++d) group[d] = d;
+    return Pattern{{group}, {Round{neighbours(Averaging::With::ring, devices, 0), {1.0}}}};
+  };
+  const double last_of_16 = expected_last_s({{1.0, 16}}, jitter),
+               last_of_3 = expected_last_s({{1.0, 3}}, jitter);
+  const Pattern sixteen = ring(16), two = ring(2);
+  const double after = neighbours_wait({&sixteen}, false, jitter),
+               before = neighbours_wait({&sixteen}, true, jitter);
+  CHECK(after > 1 + 0.5 * (last_of_3 - 1));
+  CHECK(after < last_of_16);
+  CHECK(before < after);
+  CHECK(before >= 1);
+  // Two devices wait for each other: the later of two, exactly.
+  CHECK(neighbours_wait({&two}, false, jitter) == approx(expected_last_s({{1.0, 2}}, jitter)).epsilon(0.003));
+}
+
+TEST_CASE("local SGD and gossip: what does not go together is refused in one line") {
+  const auto error = [](const std::string& keys, const std::string& sync = "all_reduce") -> std::string {
+    try {
+      replicas_with(keys, 4, sync);
+    } catch (const InputError& wrong) {
+      return wrong.what();
+    }
+    return "no error";
+  };
+  CHECK(error(", sync_every: 4, zero: 1").find("strategy.zero: goes with sync_every: 1") !=
+        std::string::npos);
+  CHECK(error(", sync_every: 4, compression: fp16").find("strategy.compression: goes with sync_every: 1") !=
+        std::string::npos);
+  CHECK(error(", slow_momentum: 0.5").find("slow_momentum: goes with sync_every above 1") !=
+        std::string::npos);
+  CHECK(error(", sum_in_hosts: true").find("sum_in_hosts: goes with sync_every above 1") !=
+        std::string::npos);
+  CHECK(error(", sync_every: 4, slow_momentum: 1").find("must be below 1") != std::string::npos);
+  CHECK(error(", sync_every: 0").find("out of range") != std::string::npos);
+  CHECK(error(", sync_every: 1000000").find("operations are planned") != std::string::npos);
+  CHECK(error(", neighbours: star", "gossip").find("unknown value 'star'; allowed: ring, exponential") !=
+        std::string::npos);
+  CHECK(error(", algorithm: ring", "gossip").find("algorithm: unknown key") != std::string::npos);
+  CHECK(replicas_with(", neighbours: one_peer", 4, "gossip").strategy().label() ==
+        "gossip with one peer a step");
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+// Proofs of plans whose replicas send factors of gradients, or average their parameters.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/prove/prove.h"
+#include "tests/prove/covered.h"
+
+using namespace convoy;
+using namespace convoy::lab;
+
+namespace {
+
+const std::string summing_hosts =
+    "{name: lab, nodes: [{name: n, count: 2, server: box}], fabric: {kind: switch, bandwidth: 1GB/s, "
+    "latency: "
+    "1us, protocol: tcp}, servers: {box: {devices: [{device: ideal, count: 2}], interconnect: {kind: pcie, "
+    "bandwidth: 10GB/s, latency: 0us}}}, devices: {ideal: {peak: {fp32: 10TFLOPS}, memory: 16GiB, "
+    "memory_bandwidth: 500GB/s, efficiency: 1.0, launch_overhead: 0us}}}";
+
+struct Way {
+  std::string keys, allowed;
+};
+const std::vector<Way> ways{
+    {"all_reduce, compression: {kind: powersgd, rank: 2}",
+     "gradients of low rank, what that leaves out kept for later steps"},
+    {"all_reduce, overlap: false, compression: {kind: powersgd, rank: 1}",
+     "gradients of low rank, what that leaves out kept for later steps"},
+    {"all_reduce, compression: sign", "signs of gradients, what they leave out kept for later steps"},
+    {"all_reduce, compression: {kind: sign, combine: majority}",
+     "the majority of signs in place of gradients"},
+    {"all_reduce, sync_every: 3", "parameters averaged after every 3 steps"},
+    {"all_reduce, sync_every: 2, slow_momentum: 0.5, micro_batches: 2",
+     "parameters averaged after every 2 steps"},
+    {"all_reduce, sync_every: 2, sum_in_hosts: true", "parameters averaged after every 2 steps"},
+    {"gossip", "parameters averaged with neighbours alone"},
+    {"gossip, neighbours: exponential, overlap: false", "parameters averaged with neighbours alone"},
+    {"gossip, neighbours: one_peer, micro_batches: 2", "parameters averaged with neighbours alone"}};
+
+lab::Experiment summing_experiment(const std::string& keys, const std::string& model) {
+  return {model, summing_hosts, "{kind: data_parallel, bucket: 2kB, sync: " + keys + "}", 4};
+}
+
+Proof summing_proof(const lab::Experiment& it, const Plan& plan) {
+  return prove_plan(plan, it.report(), it.graph(), it.machine(), images_asked_for(it, plan));
+}
+
+std::string small_blocks() {
+  Dice dice(3);
+  return blocks(dice, 1);
+}
+
+}  // namespace
+
+TEST_CASE("proof: factors, signs, local SGD and gossip are proved, and it is said what they are allowed") {
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    Dice dice(seed);
+    const std::string model = blocks(dice, 2);
+    for (const Way& way : ways) {
+      CAPTURE(seed);
+      CAPTURE(way.keys);
+      const lab::Experiment it = summing_experiment(way.keys, model);
+      const Proof proof = summing_proof(it, plan_with_meaning(it));
+      CHECK_MESSAGE(proof.outcome == Proof::Outcome::proved, proof.text);
+      CHECK_MESSAGE(proof.allowed.find(way.allowed) != std::string::npos, proof.allowed);
+    }
+  }
+}
+
+namespace {
+
+/// A mistake in one role's program (or in the plan). @return false: there is no place for it
+using Mistake = std::function<bool(Plan&)>;
+
+/// Takes a wait for a collective from the first task that computes an operation of that act.
+Mistake without_wait(OpMeaning::Act act) {
+  return [act](Plan& plan) {
+    for (Role& role : plan.roles)
+      for (Task& task : role.program)
+        for (const PlanOp& op : task.ops)
+          if (op.meaning != no_meaning && plan.meaning->operations[op.meaning].act == act)
+            if (std::erase_if(task.after, [&](TaskId before) {
+                  return role.program[before].kind == Task::Kind::collective;
+                }) > 0)
+              return true;
+    return false;
+  };
+}
+
+Mistake without_act(OpMeaning::Act act) {
+  return [act](Plan& plan) {
+    for (Role& role : plan.roles)
+      for (Task& task : role.program)
+        for (PlanOp& op : task.ops)
+          if (op.meaning != no_meaning && plan.meaning->operations[op.meaning].act == act) {
+            op.meaning = no_meaning;
+            return true;
+          }
+    return false;
+  };
+}
+
+Mistake smaller(CommMeaning::Kind kind) {
+  return [kind](Plan& plan) {
+    for (Communication& comm : plan.communications)
+      if (comm.meaning != no_meaning && plan.meaning->communications[comm.meaning].kind == kind) {
+        comm.bytes -= 4;
+        return true;
+      }
+    return false;
+  };
+}
+
+/// A collective begins at once.
+Mistake early(CommMeaning::Kind kind) {
+  return [kind](Plan& plan) {
+    for (Role& role : plan.roles)
+      for (Task& task : role.program)
+        if (task.kind == Task::Kind::collective && !task.after.empty())
+          if (const std::uint32_t meaning = plan.communications[task.comm].meaning;
+              meaning != no_meaning && plan.meaning->communications[meaning].kind == kind) {
+            task.after.clear();
+            return true;
+          }
+    return false;
+  };
+}
+
+bool other_images(Plan& plan) {
+  plan.meaning->own_images[0] += 1;
+  return true;
+}
+
+bool lost_message(Plan& plan) {
+  for (Pattern& pattern : plan.patterns)
+    if (pattern.groups.size() == 1 && pattern.rounds.size() == 1 && pattern.rounds[0].pairs.size() > 1) {
+      pattern.rounds[0].pairs.pop_back();
+      return true;
+    }
+  return false;
+}
+
+bool late_step(Plan& plan) {
+  plan.steps += 1;
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("proof: plans of factors and averages with a mistake are refuted") {
+  using Act = OpMeaning::Act;
+  using Kind = CommMeaning::Kind;
+  struct Case {
+    std::string keys;
+    Mistake mistake;
+  };
+  const std::string factors = "all_reduce, compression: {kind: powersgd, rank: 2}",
+                    local = "all_reduce, sync_every: 3",
+                    slow = "all_reduce, sync_every: 2, slow_momentum: 0.5",
+                    hosts = "all_reduce, sync_every: 2, sum_in_hosts: true", gossip = "gossip",
+                    after = "gossip, neighbours: exponential, overlap: false";
+  const std::vector<Case> cases{{factors, without_wait(Act::factor)},
+                                {factors, without_act(Act::factor)},
+                                {factors, smaller(Kind::sum)},
+                                {factors, smaller(Kind::sum_factors)},
+                                {factors, early(Kind::sum_factors)},
+                                {local, without_wait(Act::mean)},
+                                {local, without_act(Act::mean)},
+                                {local, smaller(Kind::average)},
+                                {local, early(Kind::average)},
+                                {local, &other_images},
+                                {local, &late_step},
+                                {slow, without_act(Act::slow)},
+                                {hosts, &other_images},
+                                {hosts, early(Kind::sum)},
+                                {gossip, without_wait(Act::mean)},
+                                {gossip, without_act(Act::mean)},
+                                {gossip, smaller(Kind::exchange)},
+                                {gossip, &lost_message},
+                                {gossip, &other_images},
+                                {after, without_wait(Act::mean)},
+                                {after, early(Kind::exchange)},
+                                {after, &lost_message}};
+  const std::string model = small_blocks();
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    CAPTURE(i);
+    CAPTURE(cases[i].keys);
+    const lab::Experiment it = summing_experiment(cases[i].keys, model);
+    Plan plan = plan_with_meaning(it);
+    plan.meaning = std::make_shared<Meaning>(*plan.meaning);
+    REQUIRE(cases[i].mistake(plan));
+    const Proof proof = summing_proof(it, plan);
+    CHECK_MESSAGE(proof.outcome == Proof::Outcome::refuted, proof.text);
+  }
+}
