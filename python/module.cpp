@@ -75,6 +75,10 @@ std::tuple<std::shared_ptr<RunResults>, std::vector<std::string>> run_experiment
   options.point_memory_bytes = worker_memory_bytes(arguments.jobs);
   Raised raised;
   options.stop = [&] { return raised.stops(); };
+  options.slow = [](const std::string& slow) {
+    const py::gil_scoped_acquire lock;
+    py::module_::import("warnings").attr("warn")(slow, py::module_::import("convoy").attr("ConvoyWarning"));
+  };
   std::optional<std::size_t> done;
   options.progress = [&](const SweepProgress& now) {
     if (done == now.done) return;
@@ -207,10 +211,14 @@ std::tuple<std::string, std::string, std::string> diagnose_step(const std::strin
                                                                 const std::string& file,
                                                                 const std::string& text,
                                                                 const Settings& settings,
-                                                                const std::optional<std::size_t>& jobs) {
+                                                                const std::optional<std::size_t>& jobs,
+                                                                const std::string& joint_trace) {
   const py::gil_scoped_release unlocked;
   const Experiment experiment = experiment_of(file, text, settings);
-  const TraceDiagnosis diagnosis = diagnose_trace(trace, experiment, jobs_or_all(jobs));
+  const TraceDiagnosis diagnosis =
+      diagnose_trace(trace, experiment, jobs_or_all(jobs), !joint_trace.empty());
+  if (!joint_trace.empty())
+    write_file(joint_trace, [&](std::ostream& out) { write_joint_trace(diagnosis, out); });
   return {text_of([&](std::ostream& out) { write_diagnosis(diagnosis, out); }),
           text_of([&](std::ostream& out) { write_page(diagnosis, out); }), diagnosis_text(diagnosis)};
 }
@@ -228,8 +236,9 @@ std::string show_subject(const std::string& what, const std::string& name) {
   return text_of([&](std::ostream& out) { show(out, arguments); });
 }
 
-/// @returns the fitted device as YAML, the fit's mean and worst error, and its rows as JSON
-std::tuple<std::string, double, double, std::string> calibrate_device(
+/// @returns the fitted keys of the device as YAML and as JSON, the fit's mean and worst error, the factor of its
+/// host (ServerSpec), and the rows as JSON
+std::tuple<std::string, std::string, double, double, double, std::string> calibrate_device(
     const std::vector<std::string>& profiles, const std::string& device, const std::string& experiment) {
   const py::gil_scoped_release unlocked;
   CalibrateArguments arguments;
@@ -255,7 +264,11 @@ std::tuple<std::string, double, double, std::string> calibrate_device(
     }
     json.end_array();
   }
-  return {report.yaml, report.mean_error, report.worst_error, std::move(out).str()};
+  const std::string keys = text_of([&](std::ostream& stream) {
+    JsonWriter(stream).value(parse_yaml(report.yaml, "calibrate"));
+  });
+  return {report.yaml,       keys, report.mean_error, report.worst_error, report.host_issue_factor,
+          std::move(out).str()};
 }
 
 }  // namespace

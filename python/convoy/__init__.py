@@ -9,13 +9,15 @@ The functions do what the commands of the same names do, with the same engine in
 values, byte for byte. What is wrong with an input is an InputError with its place.
 """
 
+import collections.abc
 import json
 import os
+import tempfile
 import warnings
 
 from . import _convoy
 from ._answers import Calibration, Check, Comparison, Diagnosis, Plan, TraceDiagnosis, Validation
-from ._inputs import texts_of
+from ._inputs import json_of, texts_of
 from ._models import TorchModel, from_torch, save_trace
 from ._records import ConvoyWarning, InputError, Record, call, wrapped
 from ._results import Columns, Results, Run, Timeline
@@ -95,14 +97,16 @@ def doctor(experiment, set={}, jobs=None, prices=None):
     return Diagnosis(*call(_convoy.doctor, file, text, settings, "" if prices is None else os.fspath(prices), jobs))
 
 
-def diagnose(trace, experiment, set={}, jobs=None):
+def diagnose(trace, experiment, set={}, jobs=None, joint_trace=None):
     """A trace of torch.profiler beside the prediction of its step, as `convoy diagnose` says.
 
     trace       .json, or packed: .json.gz, with record_shapes=True
     experiment  of one point: the step that the trace is of
+    joint_trace  a file for the measured and the predicted step side by side, for https://ui.perfetto.dev; None: none
     """
     file, text, settings = texts_of(experiment, set, {})
-    return TraceDiagnosis(*call(_convoy.diagnose, os.fspath(trace), file, text, settings, jobs))
+    return TraceDiagnosis(*call(_convoy.diagnose, os.fspath(trace), file, text, settings, jobs,
+                                "" if joint_trace is None else os.fspath(joint_trace)))
 
 
 def show(what, name=None):
@@ -113,13 +117,50 @@ def show(what, name=None):
     return wrapped(json.loads(call(_convoy.show, what, "" if name is None else os.fspath(name))))
 
 
-def calibrate(profiles, device, experiment=None):
+def calibrate(profiles=None, device=None, experiment=None, trace=None, model=None, training={}):
     """Fits a device's efficiencies to measured times, as `convoy calibrate` does.
 
     profiles    a file or several: measured speeds (CSV, docs/cost_model.md) or traces of torch.profiler
                 (.json, or packed: .json.gz)
-    device      of the catalogue, or of the cluster of `experiment` (a file)
+    trace       the same, of traces
+    device      a name of the catalogue, a device of the cluster of `experiment` (a file), or the keys of one's own:
+                {"base": "epyc-7763", "sms": 1}
+    model       what the first trace is of: its step is then predicted with the device that was fitted, beside the trace
+                (Calibration.experiment and .diagnosis)
+    training    of that step what differs from {"batch_per_device": that of the trace, "optimizer": "sgd"}
     """
-    files = [profiles] if isinstance(profiles, (str, os.PathLike)) else profiles
-    return Calibration(*call(_convoy.calibrate, [os.fspath(file) for file in files], device,
-                              "" if experiment is None else os.fspath(experiment)))
+    files = [os.fspath(file) for given in (profiles, trace) if given is not None
+             for file in ([given] if isinstance(given, (str, os.PathLike)) else given)]
+    if not files or device is None:
+        raise TypeError("calibrate needs profiles or a trace, and the device that they are of")
+    if model is not None and trace is None:
+        raise TypeError("calibrate compares a model with a trace: trace= names none")
+    with tempfile.TemporaryDirectory(prefix="convoy-device-") as folder:
+        base = {"base": device}
+        if isinstance(device, collections.abc.Mapping):
+            base, experiment, device = dict(device), os.path.join(folder, "device"), "calibrated"
+            with open(experiment, "w") as stream:
+                stream.write(json_of({"cluster": {
+                    "nodes": [{"name": "n", "count": 1, "server": "own"}], "devices": {"calibrated": base},
+                    "servers": {"own": {"devices": [{"device": "calibrated", "count": 1}],
+                                        "interconnect": {"kind": "none"}}}}}))
+        elif experiment is not None:
+            base = {}
+        calibration = Calibration(base, *call(_convoy.calibrate, files, device,
+                                              "" if experiment is None else os.fspath(experiment)))
+    if model is None:
+        return calibration
+    if not base:
+        raise TypeError("calibrate predicts a model's step on a device of the catalogue or on keys, not on one of a file")
+    step = {"optimizer": "sgd", **training}
+    if "batch_per_device" not in step:
+        batches = {row.batch for row in calibration.rows if row.kind == "convolution"}
+        if len(batches) != 1:
+            raise InputError(f"{files[0]}: its convolutions do not tell how many images a step has; say "
+                             "training={'batch_per_device': N}")
+        step["batch_per_device"] = int(batches.pop())
+    calibration.experiment = {"experiment": "calibrated", "model": model, "cluster": calibration.cluster(),
+                              "training": step, "strategy": {"kind": "single"}}
+    first = trace if isinstance(trace, (str, os.PathLike)) else list(trace)[0]
+    calibration.diagnosis = diagnose(first, calibration.experiment)
+    return calibration

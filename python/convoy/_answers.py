@@ -49,11 +49,34 @@ class Comparison(_Answer):
 
 
 class Calibration:
-    """A device fitted to measured times: `yaml` has its keys, `rows` the measurements beside the fit."""
+    """A device fitted to measured times.
 
-    def __init__(self, yaml, mean_error, worst_error, rows):
+    yaml                     the keys that were fitted
+    device                   the same with its base: an entry of a cluster's `devices`
+    host_issue_factor        by what the host takes longer to issue an operation than a typical one
+    rows                     the measurements beside the fit; mean_error and worst_error of it
+    experiment, diagnosis    where a model was given: its step on the device, and the trace beside that prediction
+    """
+
+    def __init__(self, base, yaml, keys, mean_error, worst_error, host_issue_factor, rows):
         self.yaml, self.mean_error, self.worst_error = yaml, mean_error, worst_error
+        self.device = {**base, **json.loads(keys)}
+        self.host_issue_factor = host_issue_factor
         self.rows = wrapped(json.loads(rows))
+        self.experiment = self.diagnosis = None
+
+    def cluster(self, hosts=1, devices=1, fabric=None):
+        """A cluster of hosts with this device and host, as an experiment has it.
+
+        fabric  of several hosts: {"kind": "switch", "bandwidth": "10Gbps", "latency": "25us"}
+        """
+        server = {"devices": [{"device": "calibrated", "count": devices}],
+                  "interconnect": {"kind": "none"} if devices == 1 else
+                  {"kind": "pcie", "bandwidth": "12GB/s", "latency": "5us"},
+                  "host": {"issue_factor": self.host_issue_factor}}
+        cluster = {"name": "calibrated", "nodes": [{"name": "n", "count": hosts, "server": "own"}],
+                   "servers": {"own": server}, "devices": {"calibrated": self.device}}
+        return cluster if fabric is None else {**cluster, "fabric": fabric}
 
     def __repr__(self):
         return f"<Calibration: {len(self.rows)} rows, mean error of the fit {100 * self.mean_error:.1f} %>"

@@ -7,10 +7,11 @@ import json
 import os
 import shutil
 import tempfile
+import warnings
 import weakref
 
 from . import _convoy
-from ._records import InputError, call, wrapped
+from ._records import ConvoyWarning, InputError, call, wrapped
 
 
 def save_trace(profiler, file):
@@ -63,8 +64,9 @@ def from_torch(module, sample):
     module  a torch.nn.Module; what it computes in training mode counts, auxiliary heads included, whichever mode it is in
     sample  what it is called with: a tensor of images, or a tuple of tensors; sizes count, values do not
 
-    The file that the model stands for is deleted with it (TorchModel.save keeps one). Stochastic depth is left out: it
-    costs nothing here. What convoy has no kind of layer for is elementwise, with a ConvoyWarning when it is simulated.
+    The file that the model stands for is deleted with it (TorchModel.save keeps one). Parameters that the forward pass does
+    not use, and batch normalizations that were folded into convolutions, are told by a ConvoyWarning. Stochastic depth is
+    left out: it costs nothing here. What convoy has no kind of layer for is elementwise, with a ConvoyWarning when it is simulated.
 
     Raises InputError where PyTorch cannot trace or write the module.
     """
@@ -74,7 +76,27 @@ def from_torch(module, sample):
     folder = tempfile.mkdtemp(prefix="convoy-torch-")
     model = TorchModel(folder, name)
     try:
-        _torch.export(module, sample, model["onnx"])
+        unused = _torch.export(module, sample, model["onnx"])
     except Exception as error:
         raise InputError(f"from_torch: {name} cannot be written as ONNX: {error}") from error
+    if unused:
+        # "aux1.conv.weight" -> "aux1": the outermost modules that have nothing else.
+        used = {parameter for parameter, _ in module.named_parameters()} - set(unused)
+        parts = sorted({_outermost(parameter, used) for parameter in unused})
+        warnings.warn(f"from_torch: {name}: its forward pass does not use {', '.join(parts)}: "
+                      f"{sum(unused.values()):,} parameters are left out", ConvoyWarning, stacklevel=2)
+    folded = _torch.folded_normalizations(module)
+    if folded:
+        warnings.warn(f"from_torch: {name}: {folded} batch normalizations are folded into convolutions, as for inference: "
+                      "training has them; take the module before it was fused", ConvoyWarning, stacklevel=2)
     return model
+
+
+def _outermost(parameter, used):
+    """The first part of a parameter's name that no used parameter begins with."""
+    parts = parameter.split(".")
+    for end in range(1, len(parts)):
+        prefix = ".".join(parts[:end])
+        if not any(other.startswith(prefix + ".") for other in used):
+            return prefix
+    return parameter

@@ -43,8 +43,37 @@ def _two_images(value):
     return value
 
 
+def _names_of_parameters(module):
+    """Each parameter with all the names that it has: shared ones have several."""
+    found = {}
+    for prefix, part in module.named_modules(remove_duplicate=False):
+        for name, parameter in part._parameters.items():
+            if parameter is not None:
+                found.setdefault(id(parameter), (parameter, []))[1].append(f"{prefix}.{name}" if prefix else name)
+    return found.values()
+
+
+def _without_use(module, file):
+    """The parameters that no operation of the ONNX file reads, by their first names, with their numbers of values."""
+    with open(file, "rb") as stream:
+        content = stream.read()
+
+    def is_read(name):
+        # NodeProto.input is field 1, of wire type 2: tag, length as a varint, text.
+        text, length, size = name.encode(), b"", len(name.encode())
+        while size >= 128:
+            length, size = length + bytes([size % 128 + 128]), size // 128
+        return b"\x0a" + length + bytes([size]) + text in content
+
+    return {names[0]: parameter.numel() for parameter, names in _names_of_parameters(module)
+            if not any(is_read(name) for name in names)}
+
+
 def export(module, sample, file):
-    """Writes what one training step's forward pass of `module` computes; neither it nor the random state changes."""
+    """Writes what one training step's forward pass of `module` computes; neither it nor the random state changes.
+
+    Returns what of the module is not in it: the parameters that the forward pass does not use, by name.
+    """
     training = copy.deepcopy(module).cpu().train()
     for parent in list(training.modules()):
         for name, child in parent._modules.items():  # a shared one under each of its names
@@ -62,3 +91,20 @@ def export(module, sample, file):
                               export_params=bytes_of_weights < _MOST_BYTES, opset_version=_OPSET, **options)
     finally:
         torch.onnx.unregister_custom_op_symbolic("aten::adaptive_avg_pool2d", _OPSET)
+    return _without_use(training, file)
+
+
+def folded_normalizations(module):
+    """How many convolutions are marked as having taken over a batch normalization's weights, which then does not train.
+
+    torch.ao.quantization.fuse_modules and torch.nn.utils.fusion leave an Identity in the place of the normalization,
+    and a bias on the convolution before it.
+    """
+    folded = 0
+    for parent in module.modules():
+        before = None
+        for child in parent.children():
+            if isinstance(child, torch.nn.Identity) and isinstance(before, torch.nn.modules.conv._ConvNd):
+                folded += before.bias is not None
+            before = child
+    return folded

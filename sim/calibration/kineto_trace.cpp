@@ -160,6 +160,7 @@ class KinetoReader {
     }
     trace.steps = optimizer_steps_ > 0 ? optimizer_steps_ : profiler_steps_;
     share_out(trace);
+    draw_first_step(trace);
     trace.others.assign(others_.begin(), others_.end());
     std::stable_sort(trace.others.begin(), trace.others.end(),
                      [](const auto& a, const auto& b) { return a.second > b.second; });
@@ -205,6 +206,33 @@ class KinetoReader {
     trace.exposed_comm_s = (messages_us - compute_us) * 1e-6;
     trace.loader_s = (loader_us - messages_us) * 1e-6;
     trace.waiting_s = trace.whole_s - loader_us * 1e-6;
+  }
+
+  void draw_first_step(KinetoTrace& trace) {
+    std::map<std::string, std::vector<TracedStretch>> threads;
+    double first_us = std::numeric_limits<double>::infinity(), step_ends_us = first_us;
+    const auto add = [&](std::string thread, const std::string& name, double start_us, double us) {
+      first_us = std::min(first_us, start_us);
+      threads[thread].push_back({thread, name, start_us, start_us + us});
+    };
+    for (const OutermostOperation& outer : outermost_operations()) {
+      const TimedOperation& op = *outer.itself;
+      if (outer.step) step_ends_us = std::min(step_ends_us, op.start_us + op.duration_us);
+      add(fmt::format("host thread {}", op.thread.second), op.what.name, op.start_us, op.duration_us);
+    }
+    for (const GpuKernel& k : kernels_)
+      add(fmt::format("GPU {} stream {}", k.stream.first, k.stream.second), k.name, k.start_us, k.duration_us);
+    if (!std::isfinite(step_ends_us) || !kernels_.empty())  // a GPU is behind its host
+      step_ends_us = first_us + trace.whole_s * 1e6 / static_cast<double>(std::max<std::size_t>(1, trace.steps));
+    for (auto& [thread, stretches] : threads) {
+      std::stable_sort(stretches.begin(), stretches.end(),
+                       [](const auto& a, const auto& b) { return a.start_s < b.start_s; });
+      for (TracedStretch& stretch : stretches) {
+        if (stretch.start_s >= step_ends_us) continue;
+        stretch.start_s = (stretch.start_s - first_us) * 1e-6, stretch.end_s = (stretch.end_s - first_us) * 1e-6;
+        trace.first_step.push_back(std::move(stretch));
+      }
+    }
   }
 
   void take(KinetoTrace& trace, const Measurement& m, double us) {

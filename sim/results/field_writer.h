@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/training_graph.h"
+#include "sim/base/quantity.h"
 #include "sim/results/json_writer.h"
 
 namespace convoy::inline results {
@@ -54,6 +55,10 @@ class FieldWriter {
   template <class T, class Fields>
   void nullable_block(std::string_view name, const std::optional<T>& value, Fields fields) {
     value ? block(name, *value, fields) : null(name);
+  }
+  template <class T, class Fields>
+  void nullable_object(std::string_view name, const std::optional<T>& value, Fields fields) {
+    value ? object(name, *value, fields) : null(name);
   }
   template <class T, class Fields>
   void block(std::string_view name, const T& value, Fields fields) {
@@ -133,6 +138,43 @@ class FieldWriter {
     json_.begin_array();
     for (const std::string& text : texts) json_.value(std::string_view(text));
     json_.end_array();
+  }
+  void nullable_range(std::string_view name, const std::optional<std::array<double, 2>>& bounds) {
+    bounds ? range(name, *bounds) : null(name);
+  }
+  void points(std::string_view name,
+              const std::vector<std::vector<std::pair<std::string, YamlNode>>>& points) {
+    json_.key(name);
+    json_.begin_array();
+    for (const auto& each : points) {
+      json_.begin_object(Style::compact);
+      for (const auto& [path, value] : each) json_.field(path, value);
+      json_.end_object();
+    }
+    json_.end_array();
+  }
+  template <class Terms>
+  void pairs(std::string_view name, const Terms& terms) {
+    json_.key(name);
+    json_.begin_object();
+    for (const auto& term : terms) {
+      json_.key(term.name);
+      json_.begin_array(Style::compact);
+      for (const std::optional<double>& value : term.values) value ? json_.value(*value) : json_.null();
+      json_.end_array();
+    }
+    json_.end_object();
+  }
+  template <class Cells>
+  void cells(const Cells& cells) {
+    for (const auto& [column, text] : cells)
+      if (const std::optional<double> number = parse_number(text))
+        json_.field(column, *number);
+      else
+        json_.field(column, text);
+  }
+  void in_unit(std::string_view name, const std::string& unit, double number) {
+    json_.field(std::string(name) + "_" + unit, number);
   }
   template <class Counts>
   void counts(std::string_view name, const Counts& counts) {

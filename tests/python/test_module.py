@@ -313,6 +313,53 @@ class Others(InFolder):
         with self.assertRaises(convoy.InputError):
             convoy.calibrate("none.csv", device="k80")
 
+    def test_calibrate_with_the_model_of_a_trace(self):
+        trace = CONFIGS.parent / "tests/calibration/traces/resnet18_batch8_32x32_cpu.json.gz"
+        own = {"base": "epyc-7763", "peak": {"fp32": "78.4GFLOPS"}, "memory_bandwidth": "20GB/s", "sms": 1}
+        model = {"name": "resnet18", "input": [3, 32, 32]}
+        fit = convoy.calibrate(trace=trace, device=own, model=model, training={"optimizer": "momentum"})
+        self.assertEqual(fit.experiment["training"]["batch_per_device"], 8)
+        self.assertEqual({key: fit.device[key] for key in own}, own)
+        self.assertEqual(convoy.run(fit.experiment)[0].step_time_s, fit.diagnosis.step_time_s)
+        self.assertLess(abs(fit.diagnosis.step_time_s / fit.diagnosis.measured_step_time_s - 1), 0.1)
+        self.assertGreater(fit.diagnosis.matched_share, 0.9)
+        # As with the device in a file.
+        pathlib.Path("lab.yaml").write_text(json.dumps({"cluster": {
+            "nodes": [{"name": "n", "count": 1, "server": "own"}], "devices": {"lab-cpu": own},
+            "servers": {"own": {"devices": [{"device": "lab-cpu", "count": 1}], "interconnect": {"kind": "none"}}}}}))
+        self.assertEqual(convoy.calibrate(trace, device="lab-cpu", experiment="lab.yaml").yaml, fit.yaml)
+        four = convoy.run({**fit.experiment, "strategy": {"kind": "data_parallel", "sync": "all_reduce"},
+                           "cluster": fit.cluster(4, fabric={"kind": "switch", "bandwidth": "1Gbps", "latency": "50us"})})
+        self.assertEqual(four[0].devices, 4)
+        for wrong in ({}, {"trace": trace}, {"device": own}, {"profiles": trace, "device": own, "model": model},
+                      {"trace": trace, "device": "lab-cpu", "experiment": "lab.yaml", "model": model}):
+            with self.assertRaises(TypeError):
+                convoy.calibrate(**wrong)
+        with self.assertRaisesRegex(convoy.InputError, "another network"):
+            convoy.calibrate(trace=trace, device=own, model="alexnet")
+
+    def test_a_saving_of_money_is_no_gain_where_that_of_time_is_none(self):
+        # Prices of an hour that make an epoch's money large beside the step's time.
+        experiment = json.loads(json.dumps(EXPERIMENT))
+        experiment["cluster"]["servers"]["box"]["price"] = "1000000USD/h"
+        experiment["training"]["dataset"] = {"samples": 10 ** 9}
+        pathlib.Path("dear.yaml").write_text(json.dumps(experiment))
+        printed = self.program("run", "dear.yaml", "--explain", "--out", "o")
+        lines = [line for line in printed.splitlines() if "no gain" in line]
+        self.assertGreater(len(lines), 2)
+        for line in lines:
+            if "one more" not in line:
+                self.assertIn("as many USD an epoch", line)
+
+    def test_learning_that_takes_long_is_told_before_it_begins(self):
+        experiment = {**EXPERIMENT, "model": {"name": "resnet18", "input": [3, 32, 32]},
+                      "numerics": {"data": {"kind": "drawn"}, "steps": 400}}
+        with self.assertRaisesRegex(convoy.ConvoyWarning, "numerics: 400 steps of ResNet-18 with 32 images compute real "
+                                    "values for about .* on one core"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", convoy.ConvoyWarning)
+                convoy.run(experiment)
+
     def test_save_trace(self):
         def event(number, name, start, us, shapes):
             return types.SimpleNamespace(
@@ -373,6 +420,16 @@ class Others(InFolder):
         self.assertEqual(diagnosis.to_json(), self.program("diagnose", str(trace), "lab.yaml", "--json"))
         self.assertEqual(str(diagnosis), self.program("diagnose", str(trace), "lab.yaml"))
         self.assertIn("<iframe", diagnosis._repr_html_())
+        convoy.diagnose(trace, experiment, joint_trace="both.json")
+        events = json.loads(pathlib.Path("both.json").read_text())["traceEvents"]
+        names = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+        self.assertEqual(names, {1: "measured", 2: "predicted: n0"})
+        ends = {pid: max(event["ts"] + event["dur"] for event in events if event["ph"] == "X" and event["pid"] == pid)
+                for pid in names}
+        # The first of five measured steps, from its first operation to the optimizer's end, and the predicted one.
+        self.assertAlmostEqual(ends[1] * 1e-6 / diagnosis.measured_step_time_s, 1, delta=0.2)
+        self.assertAlmostEqual(ends[2] * 1e-6, diagnosis.step_time_s, places=6)
+        self.assertIn("aten::conv2d", {event["name"] for event in events if event["pid"] == 1})
         with self.assertRaisesRegex(convoy.InputError, "another network"):
             convoy.diagnose(trace, experiment, set={"training.batch_per_device": 16})
 

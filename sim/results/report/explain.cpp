@@ -37,7 +37,7 @@ std::string explain_section(const ReportContext& context) {
     const RunResult& run = context.run(r);
     std::vector<HtmlRow> rows;
     for (const Counterfactual& row : run.counterfactuals)
-      rows.push_back({{row.change, format_time(row.step_time_s), gain_text(row, run), gain_usd_text(row),
+      rows.push_back({{row.change, format_time(row.step_time_s), gain_text(row, run), gain_usd_text(row, run),
                        gain_memory_text(row, run)}});
     out += html_paragraph(fmt::format("Run {}: a step takes {}; {}.", run.id, format_time(run.step_time_s),
                                       run.bottleneck.text));
