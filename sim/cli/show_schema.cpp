@@ -15,6 +15,7 @@
 #include "sim/results/write_json.h"
 #include "sim/studies/diagnose.h"
 #include "sim/studies/doctor.h"
+#include "sim/studies/regions/write_study.h"
 #include "sim/studies/validation.h"
 
 namespace convoy::inline cli {
@@ -41,6 +42,7 @@ constexpr std::array documents{
     Document{"validation", "what `convoy validate --json` prints", nullptr, &validation_schema_text},
     Document{"doctor", "what `convoy doctor --json` prints", nullptr, &doctor_schema_text},
     Document{"diagnosis", "what `convoy diagnose --json` prints", nullptr, &diagnosis_schema_text},
+    Document{"study", "study.json, as `convoy study --json` prints it", nullptr, &study_schema_text},
     Document{"reproduction", "what `convoy reproduce --json` prints", nullptr, &reproductions_schema_text}};
 
 const Document& document_named(const std::string& name) {

@@ -127,6 +127,22 @@ class FieldSchema {
   void in_unit(std::string_view name, const std::string&, double) {
     patterns_[std::string("^") + std::string(name) + "_"] = {{"type", "number"}};
   }
+  template <class Point>
+  void nullable_point(std::string_view name, const std::optional<Point>&) {
+    add(name, {{"type", Json::array({"object", "null"})}});
+  }
+  void numbers(std::string_view name, const std::vector<double>&) {
+    add(name, list_of({{"type", "number"}}));
+  }
+  void named_numbers(std::string_view name, const std::vector<std::pair<std::string, double>>&) {
+    Json numbers = names_of({{"type", "number"}});
+    numbers["type"] = Json::array({"object", "null"});
+    add(name, std::move(numbers));
+  }
+  template <class Value>
+  void optional_yaml(std::string_view name, const std::optional<Value>&) {
+    add_where(name, Json::object());
+  }
   template <class Value>
   void yaml(std::string_view name, const Value&) {
     add(name, Json::object());

@@ -195,6 +195,26 @@ class FieldWriter {
     for (const auto& [path, value] : point) json_.field(path, value);
     json_.end_object();
   }
+  void nullable_point(std::string_view name,
+                      const std::optional<std::vector<std::pair<std::string, YamlNode>>>& value) {
+    value ? point(name, *value) : null(name);
+  }
+  void numbers(std::string_view name, const std::vector<double>& numbers) {
+    json_.key(name);
+    json_.begin_array(Style::compact);
+    for (const double number : numbers) json_.value(number);
+    json_.end_array();
+  }
+  void named_numbers(std::string_view name, const std::vector<std::pair<std::string, double>>& numbers) {
+    if (numbers.empty()) return null(name);
+    json_.key(name);
+    json_.begin_object(Style::compact);
+    for (const auto& [each, number] : numbers) json_.field(each, number);
+    json_.end_object();
+  }
+  void optional_yaml(std::string_view name, const std::optional<YamlNode>& node) {
+    if (node) yaml(name, *node);
+  }
   void yaml(std::string_view name, const YamlNode& node) { json_.field(name, node); }
   void memory(std::string_view name, const std::array<double, memory_class_count>& bytes) {
     json_.key(name);

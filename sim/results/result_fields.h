@@ -44,6 +44,10 @@
 //   lines(name, texts)                a text a line
 //   nullable_object(name, optional, fields)   an object in one line, or null
 //   nullable_range(name, optional)    [lowest, highest], or null
+//   nullable_point(name, optional)    a point, or null
+//   optional_yaml(name, optional)     a YAML value, only where there is one
+//   numbers(name, numbers)            in one line
+//   named_numbers(name, pairs)        name -> number, in one line; null where there is none
 //   points(name, lists of pairs)      points, one a line
 //   pairs(name, terms)                of each term its name -> [first, second], null where there is none
 //   cells(pairs)                      columns of a table of the user's, under their own names

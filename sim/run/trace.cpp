@@ -136,15 +136,22 @@ struct Drawing {
     }
   }
 
-  /// Draws an arrow where both tasks are drawn. A reader finds a span by a time inside it.
-  void add_arrow(const std::pair<EndpointId, TaskId>& from, const std::pair<EndpointId, TaskId>& to) {
+  /// Draws an arrow where both tasks are drawn: from the end of one to the beginning of another that waits for
+  /// it, or of a message from the beginning of its sending to the end of its receiving, which may begin earlier.
+  /// A reader finds a span by a time inside it.
+  void add_arrow(const std::pair<EndpointId, TaskId>& from, const std::pair<EndpointId, TaskId>& to,
+                 bool is_message = false) {
     const auto begin = tasks.find(from), end = tasks.find(to);
     if (begin == tasks.end() || end == tasks.end()) return;
-    constexpr double inside_s = 1e-9;
+    const auto last_s = [](const DrawnTask& task) {
+      constexpr double inside_s = 1e-9;
+      return std::max(task.start_s, task.end_s - inside_s);
+    };
     const DrawnTask &source = begin->second, &sink = end->second;
-    processes[source.process].arrows.push_back(
-        {arrows, source.last_thread, std::max(source.start_s, source.end_s - inside_s), true});
-    processes[sink.process].arrows.push_back({arrows, sink.first_thread, sink.start_s, false});
+    processes[source.process].arrows.push_back({arrows, is_message ? source.first_thread : source.last_thread,
+                                                is_message ? source.start_s : last_s(source), true});
+    processes[sink.process].arrows.push_back({arrows, is_message ? sink.last_thread : sink.first_thread,
+                                              is_message ? last_s(sink) : sink.start_s, false});
     ++arrows;
   }
   std::int64_t arrows = 0;
@@ -204,7 +211,7 @@ void add_arrows(const Run& run, const ReplayResult& replayed, EndpointId endpoin
       const std::uint32_t of_sender = replayed.timeline_of[sender];
       if (of_sender == ReplayResult::no_timeline) continue;
       const auto sent = sends.find({replayed.timelines[of_sender].role, task.comm});
-      if (sent != sends.end()) drawing.add_arrow({sender, sent->second}, {endpoint, t});
+      if (sent != sends.end()) drawing.add_arrow({sender, sent->second}, {endpoint, t}, true);
     }
   }
 }

@@ -45,8 +45,9 @@ TEST_CASE("trace: arrows are flow events, whose ids differ from run to run") {
       writer.add(process);
     }
   }
+  const json trace = json::parse(out.str());
   std::vector<json> flows;
-  for (const json& event : json::parse(out.str())["traceEvents"])
+  for (const json& event : trace["traceEvents"])
     if (event["ph"] == "s" || event["ph"] == "f") flows.push_back(event);
   REQUIRE(flows.size() == 4);
   CHECK(flows[0] == json::parse(R"({"ph": "s", "pid": 1, "tid": 1, "name": "waits for", "ts": 999,

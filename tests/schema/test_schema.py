@@ -86,7 +86,7 @@ def program_says(document, folder):
     return done.stderr or "refused"
 
 
-WRITTEN = ["results", "plan-answer", "comparison", "validation", "doctor", "diagnosis", "reproduction"]
+WRITTEN = ["results", "plan-answer", "comparison", "validation", "doctor", "diagnosis", "study", "reproduction"]
 
 
 class Schemas(unittest.TestCase):
@@ -333,7 +333,7 @@ LAB = {
     "strategy": {"kind": "data_parallel", "sync": "all_reduce", "algorithm": "ring"}}
 PIPELINE = {"kind": "pipeline", "stages": 2, "micro_batches": 4, "schedule": "1f1b", "partition": "balanced"}
 ELASTIC = {"kind": "elastic", "inner": {"kind": "data_parallel", "sync": "all_reduce"},
-           "schedule": [{"at_step": 3, "devices": 2}], "reconfigure": "restart"}
+           "schedule": [{"at_step": 0, "devices": 4}, {"at_step": 3, "devices": 2}], "reconfigure": "restart"}
 AUTO = {"kind": "auto", "candidates": [{"kind": "data_parallel", "sync": "all_reduce", "algorithm": ["ring", "tree"]}]}
 # What a device of a trace needs: the model, the batch and the kind of device that it is of.
 OF_TRACE = {"experiment": "t", "model": {"name": "resnet18", "input": [3, 32, 32]}, "training": {"batch_per_device": 8},
@@ -399,6 +399,15 @@ class Written(unittest.TestCase):
         self.written("doctor", "doctor", self.experiment(LAB), "--json")
         trace = ROOT / "tests" / "calibration" / "traces" / "resnet18_batch8_32x32_cpu.json.gz"
         self.written("diagnosis", "diagnose", str(trace), self.experiment(OF_TRACE), "--json")
+
+    def test_studies(self):
+        study = {"inputs": {"rate": {"sets": "cluster.fabric.bandwidth", "range": ["1Gbps", "10Gbps"], "because": "b"},
+                            "batch": {"sets": "training.batch_per_device", "values": [8, 16], "because": "b"}},
+                 "points": 16, "variants": {"ring": {}},
+                 "claims": [{"claim": "c", "value": "ring.throughput_images_per_s", "at_least": 100}]}
+        (self.folder / "study.yaml").write_text(yaml.safe_dump({**LAB, "study": study}))  # ranges are not in quotes
+        made = self.written("study", "study", "study.yaml", "--json", codes=(0, 1))
+        self.assertEqual(len(made["sample"]), 16)
 
     def test_reproductions(self):
         made = self.written("reproduction", "reproduce", "pipelines", "dawnbench", "--json", codes=(0, 1))
