@@ -207,16 +207,12 @@ std::tuple<std::string, std::string, std::string> doctor(const std::string& file
 }
 
 /// @returns convoy.diagnose/1, the page, and the text for people
-std::tuple<std::string, std::string, std::string> diagnose_step(const std::string& trace,
-                                                                const std::string& file,
-                                                                const std::string& text,
-                                                                const Settings& settings,
-                                                                const std::optional<std::size_t>& jobs,
-                                                                const std::string& joint_trace) {
+std::tuple<std::string, std::string, std::string> diagnose_step(
+    const std::string& trace, const std::string& file, const std::string& text, const Settings& settings,
+    const std::optional<std::size_t>& jobs, const std::string& joint_trace) {
   const py::gil_scoped_release unlocked;
   const Experiment experiment = experiment_of(file, text, settings);
-  const TraceDiagnosis diagnosis =
-      diagnose_trace(trace, experiment, jobs_or_all(jobs), !joint_trace.empty());
+  const TraceDiagnosis diagnosis = diagnose_trace(trace, experiment, jobs_or_all(jobs), !joint_trace.empty());
   if (!joint_trace.empty())
     write_file(joint_trace, [&](std::ostream& out) { write_joint_trace(diagnosis, out); });
   return {text_of([&](std::ostream& out) { write_diagnosis(diagnosis, out); }),
@@ -264,10 +260,9 @@ std::tuple<std::string, std::string, double, double, double, std::string> calibr
     }
     json.end_array();
   }
-  const std::string keys = text_of([&](std::ostream& stream) {
-    JsonWriter(stream).value(parse_yaml(report.yaml, "calibrate"));
-  });
-  return {report.yaml,       keys, report.mean_error, report.worst_error, report.host_issue_factor,
+  const std::string keys =
+      text_of([&](std::ostream& stream) { JsonWriter(stream).value(parse_yaml(report.yaml, "calibrate")); });
+  return {report.yaml,         keys, report.mean_error, report.worst_error, report.host_issue_factor,
           std::move(out).str()};
 }
 

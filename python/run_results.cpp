@@ -39,7 +39,9 @@ void add_results(py::module_& module) {
       .def("words", &RunResults::words, Unlocked())
       .def("table", [](RunResults& all) { return std::const_pointer_cast<Table>(all.table()); })
       .def(py::pickle(
-          [](const RunResults& all) { return py::make_tuple(all.json(), to_text(all.origin(), origin_fields)); },
+          [](const RunResults& all) {
+            return py::make_tuple(all.json(), to_text(all.origin(), origin_fields));
+          },
           [](const py::tuple& state) {
             std::istringstream json(state[0].cast<std::string>());
             return std::make_shared<RunResults>(

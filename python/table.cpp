@@ -21,9 +21,7 @@ void set_bit(std::vector<std::uint8_t>& bits, std::size_t row, bool value) {
   if (value) bits[row / 8] = static_cast<std::uint8_t>(bits[row / 8] | (1U << (row % 8)));
 }
 
-bool bit(const std::vector<std::uint8_t>& bits, std::size_t row) {
-  return (bits[row / 8] >> (row % 8)) & 1U;
-}
+bool bit(const std::vector<std::uint8_t>& bits, std::size_t row) { return (bits[row / 8] >> (row % 8)) & 1U; }
 
 /// What the coordinates of a sweep's axis are: their kind if all have the same, whole numbers if all are that.
 Column::Kind kind_of_coordinates(const std::vector<std::vector<RunTable::Value>>& rows, std::size_t c) {
@@ -47,12 +45,14 @@ Column::Kind kind_of_field(const std::string& sql_type) {
 }
 
 py::object python_value(const RunTable::Value& value) {
-  return std::visit([](const auto& each) -> py::object {
-    if constexpr (std::is_same_v<std::decay_t<decltype(each)>, std::monostate>)
-      return py::none();
-    else
-      return py::cast(each);
-  }, value);
+  return std::visit(
+      [](const auto& each) -> py::object {
+        if constexpr (std::is_same_v<std::decay_t<decltype(each)>, std::monostate>)
+          return py::none();
+        else
+          return py::cast(each);
+      },
+      value);
 }
 
 const Column& column_named(const Table& table, const std::string& name) {
@@ -169,15 +169,15 @@ void add_tables(py::module_& module) {
   py::class_<NumberBuffer>(module, "NumberBuffer", py::buffer_protocol()).def_buffer(&describe);
   py::class_<Table, std::shared_ptr<Table>>(module, "Table")
       .def("__len__", &Table::rows)
-      .def("names", [](const Table& table) {
-        std::vector<std::string> names;
-        for (const Column& column : table.columns()) names.push_back(column.name);
-        return names;
-      })
+      .def("names",
+           [](const Table& table) {
+             std::vector<std::string> names;
+             for (const Column& column : table.columns()) names.push_back(column.name);
+             return names;
+           })
       .def("values", &values_of)
-      .def("buffer", [](const std::shared_ptr<Table>& table, const std::string& name) {
-        return buffer_of(table, name);
-      })
+      .def("buffer", [](const std::shared_ptr<Table>& table,
+                        const std::string& name) { return buffer_of(table, name); })
       .def("arrow_schema", [](const std::shared_ptr<Table>& table) { return schema_capsule(table); })
       .def("arrow_stream", [](const std::shared_ptr<Table>& table) { return stream_capsule(table); });
 }

@@ -21,12 +21,12 @@ struct Column {
   std::string name;
   Kind kind = Kind::number;
   std::size_t nulls = 0;
-  std::vector<std::uint8_t> valid = {};         ///< a bit a row, the first in the lowest; 0: no value
-  std::vector<double> numbers = {};             ///< of Kind::number; NaN where there is no value
-  std::vector<std::int64_t> wholes = {};        ///< of Kind::whole
-  std::vector<std::uint8_t> truths = {};        ///< of Kind::truth, a bit a row
-  std::vector<std::int64_t> text_ends = {0};    ///< of Kind::text: 0, then where the text of each row ends
-  std::string texts = {};                       ///< of Kind::text, one after the other
+  std::vector<std::uint8_t> valid = {};       ///< a bit a row, the first in the lowest; 0: no value
+  std::vector<double> numbers = {};           ///< of Kind::number; NaN where there is no value
+  std::vector<std::int64_t> wholes = {};      ///< of Kind::whole
+  std::vector<std::uint8_t> truths = {};      ///< of Kind::truth, a bit a row
+  std::vector<std::int64_t> text_ends = {0};  ///< of Kind::text: 0, then where the text of each row ends
+  std::string texts = {};                     ///< of Kind::text, one after the other
 
   /// @throws std::bad_variant_access: the value is of another kind
   void add(std::size_t row, const RunTable::Value& value);

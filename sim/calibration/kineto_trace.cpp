@@ -233,7 +233,8 @@ class KinetoReader {
     const auto steps = static_cast<double>(std::max<std::size_t>(1, trace.steps));
     if (host_step_ends_us == never_us) host_step_ends_us = first_us + trace.whole_s * 1e6 / steps;
     const double kernels_end_us = first_kernel_us + (last_kernel_us - first_kernel_us) / steps;
-    const auto add = [&](std::string thread, const std::string& name, double start_us, double us, double ends) {
+    const auto add = [&](std::string thread, const std::string& name, double start_us, double us,
+                         double ends) {
       constexpr double resolution_us = 1e-3;
       if (start_us >= ends - resolution_us / 2) return;
       std::vector<TracedStretch>& stretches = threads[thread];
@@ -305,8 +306,7 @@ class KinetoReader {
       for (const auto& [part, m] : outer.parts)
         take(trace, m, outer.parts.size() == 1 ? op.duration_us : part->duration_us);
       if (before && before->thread == op.thread)
-        pauses.push_back(
-            pause_us(op.start_us - before->start_us - before->duration_us - passed_over_us));
+        pauses.push_back(pause_us(op.start_us - before->start_us - before->duration_us - passed_over_us));
       before = &op;
       passed_over_us = 0;
     }

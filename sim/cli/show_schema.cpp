@@ -66,8 +66,8 @@ std::string schema_line(const std::string& name) { return document_named(name).w
 void show_schema(std::ostream& out, const ShowArguments& arguments) {
   const Document& document = document_named(arguments.name);
   Json begin{{"$schema", "http://json-schema.org/draft-07/schema#"},
-                   {"title", fmt::format("convoy: {}", document.name)},
-                   {"description", document.what}};
+             {"title", fmt::format("convoy: {}", document.name)},
+             {"description", document.what}};
   if (document.section) {
     out << schema_of_section(document.section, begin).dump(1) << '\n';
     return;

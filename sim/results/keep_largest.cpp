@@ -84,9 +84,8 @@ void keep_points(std::vector<TraceProcess>& processes, std::size_t most) {
 }
 
 bool is_in_a_span(const TraceThread& thread, double time_s) {
-  const auto after =
-      std::upper_bound(thread.spans.begin(), thread.spans.end(), time_s,
-                       [](double time, const TraceSpan& span) { return time < span.start_s; });
+  const auto after = std::upper_bound(thread.spans.begin(), thread.spans.end(), time_s,
+                                      [](double time, const TraceSpan& span) { return time < span.start_s; });
   return after != thread.spans.begin() && time_s <= std::prev(after)->end_s;
 }
 
@@ -99,8 +98,8 @@ void keep_arrows(std::vector<TraceProcess>& processes, std::size_t most_ends) {
   for (const auto& [id, count] : ends)
     if (count == 2 && 2 * (kept.size() + 1) <= most_ends) kept.insert(id);
   for (TraceProcess& process : processes)
-    process.left_out += static_cast<std::int64_t>(std::erase_if(
-        process.arrows, [&](const TraceArrowEnd& end) { return !kept.contains(end.id); }));
+    process.left_out += static_cast<std::int64_t>(
+        std::erase_if(process.arrows, [&](const TraceArrowEnd& end) { return !kept.contains(end.id); }));
 }
 
 }  // namespace

@@ -308,8 +308,7 @@ inline constexpr auto results_fields = [](auto& archive, const Results& results)
   const auto done = static_cast<std::int64_t>(results.runs.size());
   archive.constant("schema", results_schema);
   archive.field("experiment", results.experiment);
-  archive.field("points",
-                results.points.value_or(done + static_cast<std::int64_t>(results.failed.size())));
+  archive.field("points", results.points.value_or(done + static_cast<std::int64_t>(results.failed.size())));
   archive.field("done", done);
   archive.list("failed", results.failed, failed_fields);
   archive.blocks("runs", results.runs, run_fields);

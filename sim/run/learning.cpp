@@ -40,8 +40,8 @@ std::string slow_learning(const NumericsSpec& spec, const PreparedRun& run) {
   const double seconds = learning_time_s(spec, run);
   if (seconds < patience_s) return {};
   return fmt::format(
-      "numerics: {} steps of {} with {:.0f} images compute real values for about {} on one core",
-      spec.steps, run.graph->model.name, run.plan.images, format_time(seconds));
+      "numerics: {} steps of {} with {:.0f} images compute real values for about {} on one core", spec.steps,
+      run.graph->model.name, run.plan.images, format_time(seconds));
 }
 
 std::vector<LearningPoint> learning_of(const NumericsSpec& spec, const PreparedRun& run) {

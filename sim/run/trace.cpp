@@ -171,8 +171,7 @@ void add_threads(const Run& run, const ReplayResult& replayed, EndpointId endpoi
   std::vector<TaskSpan> messages = std::move(streams[Task::no_stream]);
   streams.erase(Task::no_stream);
   for (auto& [stream, spans] : streams)
-    drawing.add_thread(endpoint,
-                       fmt::format("{} {}", name, role.streams[static_cast<std::size_t>(stream)]),
+    drawing.add_thread(endpoint, fmt::format("{} {}", name, role.streams[static_cast<std::size_t>(stream)]),
                        std::move(spans));
   std::size_t lane = 0;
   for (std::vector<TaskSpan>& spans : in_lanes(std::move(messages)))
@@ -189,8 +188,8 @@ void add_threads(const Run& run, const ReplayResult& replayed, EndpointId endpoi
 
 /// Arrows from what a task of an endpoint waits for: tasks before it that are on other streams, of a receive
 /// the sends of its messages.
-void add_arrows(const Run& run, const ReplayResult& replayed, EndpointId endpoint,
-                const SendTasks& sends, Drawing& drawing) {
+void add_arrows(const Run& run, const ReplayResult& replayed, EndpointId endpoint, const SendTasks& sends,
+                Drawing& drawing) {
   const std::uint32_t timeline = replayed.timeline_of[endpoint];
   if (timeline == ReplayResult::no_timeline) return;
   const std::vector<Task>& program = run.plan.roles[replayed.timelines[timeline].role].program;

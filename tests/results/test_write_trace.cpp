@@ -67,9 +67,9 @@ TEST_CASE("trace: of too many events the critical and the longest stay, and the 
   TraceMemory memory{"memory", {}};
   for (int i = 0; i < 20; ++i) memory.points.push_back({i * 1.0, {i == 7 ? 100.0 : 50.0 + 0.1 * i}});
   process.memory.push_back(memory);
-  process.arrows = {{0, 0, 0.005, true},  {0, 1, 0.005, false},   // both ends are drawn
-                    {1, 0, 19.0, true},   {1, 1, 19.0, false},    // the same
-                    {2, 0, 3.0, true},    {2, 1, 3.0, false}};    // from a span that goes
+  process.arrows = {{0, 0, 0.005, true}, {0, 1, 0.005, false},  // both ends are drawn
+                    {1, 0, 19.0, true},  {1, 1, 19.0, false},   // the same
+                    {2, 0, 3.0, true},   {2, 1, 3.0, false}};   // from a span that goes
   std::vector<TraceProcess> all{process}, kept{process};
   keep_largest(all, 1000);
   CHECK(all[0].left_out == 0);

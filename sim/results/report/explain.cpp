@@ -46,8 +46,8 @@ std::string explain_section(const ReportContext& context) {
     if (has_memory) columns.push_back({"memory"});
     std::vector<HtmlRow> rows;
     for (const Counterfactual& row : run.counterfactuals) {
-      HtmlRow& cells = rows.emplace_back(
-          HtmlRow{{row.change, format_time(row.step_time_s), gain_text(row, run)}});
+      HtmlRow& cells =
+          rows.emplace_back(HtmlRow{{row.change, format_time(row.step_time_s), gain_text(row, run)}});
       if (has_usd) cells.cells.push_back(gain_usd_text(row, run));
       if (has_memory) cells.cells.push_back(gain_memory_text(row, run));
     }

@@ -128,7 +128,8 @@ constexpr auto together_fields = [](auto& archive, const WrittenTogether& togeth
 
 constexpr auto outcome_fields = [](auto& archive, const WrittenOutcome& written) {
   archive.point("inputs", written.inputs);
-  archive.part("values", written.outcome.possible, [&] { archive.numbers("values", written.outcome.values); });
+  archive.part("values", written.outcome.possible,
+               [&] { archive.numbers("values", written.outcome.values); });
   archive.part("impossible", !written.outcome.possible,
                [&] { archive.field("impossible", written.outcome.why_not); });
 };
@@ -172,7 +173,8 @@ YamlNode sequence(std::vector<YamlNode> items) {
 }
 
 WrittenInput written(const StudyInput& input) {
-  WrittenInput out{input.name, {input.sets.begin(), input.sets.end()}, {}, {}, {}, input.whole, input.because};
+  WrittenInput out{input.name,   {input.sets.begin(), input.sets.end()}, {}, {}, {}, input.whole,
+                   input.because};
   if (!input.is_range()) {
     out.values = sequence({input.values.begin(), input.values.end()});
     return out;
@@ -204,8 +206,7 @@ WrittenStudy written(const StudyResult& study) {
   for (const auto& [reason, count] : study.impossible) out.impossible.push_back({reason, count});
   for (std::size_t c = 0; c < spec.claims.size(); ++c) out.claims.push_back(written_claim(study, c));
   const StudyTogether& together = study.together;
-  out.together = {together.share,          {}, {}, together.searched, study.together_values,
-                  together_sentence(study)};
+  out.together = {together.share, {}, {}, together.searched, study.together_values, together_sentence(study)};
   if (together.set)
     out.together.set = inputs_at(spec, *together.set);
   else
