@@ -93,11 +93,28 @@ class Results(Sequence[Run]):
 class Check(Record): ...
 
 class Plan(Record):
+    experiment: str
+    goal: str
+    objective: str
+    constraints: Record
     choice: Record | None
     front: list[Record]
+    runners_up: list[Record]
+    candidates: int
+    planned: int
+    simulated: int
+    pruned: Record
+    left_out: list[Record]
+    sensitivity: list[Record]
+    assumes: list[Record]
+    not_included: list[str]
+    scenarios: list[Record]
+    manifest: Record
     def to_json(self) -> str: ...
 
 class Comparison(Record):
+    a: str
+    b: str
     same: int
     only_a: list[Record]
     only_b: list[Record]
@@ -112,11 +129,14 @@ class Diagnosis(Record):
 
 class TraceDiagnosis(Record):
     experiment: str
+    steps: int
     measured_step_time_s: float
     step_time_s: float
+    matched_share: float
     terms: list[Record]
     operations: list[Record]
     remedies: list[Record]
+    refused_changes: list[Record]
     def to_json(self) -> str: ...
 
 class Validation(Record):

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t runs_in_full = 20;
 constexpr double nothing = 5e-5;  ///< shares of a step below this are not shown in a table
+constexpr double no_gain = 5e-4;  ///< a smaller share of the step would be told as 0.0 %
 constexpr double no_money_usd = 1e-9;
 
 std::string signed_text(double gain, const std::string& amount) {
@@ -21,7 +22,7 @@ std::string signed_text(double gain, const std::string& amount) {
 }
 
 bool gains_no_time(const Counterfactual& counterfactual, const RunResult& run) {
-  return std::abs(counterfactual.gain_s) < nothing * run.step_time_s;
+  return std::abs(counterfactual.gain_s) < no_gain * run.step_time_s;
 }
 
 std::string rows_of(const RunResult& run) {
@@ -70,7 +71,7 @@ std::string gain_usd_text(const Counterfactual& counterfactual, const RunResult&
   // The money of a time that is told as no gain is none either. An epoch at the same price changes by the same
   // share as the step; the double of it lets rounding pass.
   const double least_usd =
-      gains_no_time(counterfactual, run) ? 2 * nothing * run.cost_usd_per_epoch.value_or(0) : 0;
+      gains_no_time(counterfactual, run) ? 2 * no_gain * run.cost_usd_per_epoch.value_or(0) : 0;
   if (std::abs(usd) < std::max(no_money_usd, least_usd)) return "as many USD an epoch";
   return signed_text(usd, fmt::format("{:.3g} USD an epoch", std::abs(usd)));
 }
