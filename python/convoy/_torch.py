@@ -3,6 +3,7 @@
 
 import copy
 import inspect
+import mmap
 import warnings
 
 import torch
@@ -50,23 +51,57 @@ def _names_of_parameters(module):
         for name, parameter in part._parameters.items():
             if parameter is not None:
                 found.setdefault(id(parameter), (parameter, []))[1].append(f"{prefix}.{name}" if prefix else name)
-    return found.values()
+    return list(found.values())
+
+
+def _parts(content, begin, end):
+    """The length-delimited fields of a message of Protocol Buffers: number, begin and end of each."""
+    def varint(at):
+        value = shift = 0
+        while True:
+            byte = content[at]
+            value |= (byte & 127) << shift
+            at, shift = at + 1, shift + 7
+            if byte < 128:
+                return value, at
+
+    while begin < end:
+        key, begin = varint(begin)
+        kind = key & 7
+        if kind == 2:
+            size, begin = varint(begin)
+            yield key >> 3, begin, begin + size
+            begin += size
+        elif kind == 0:
+            _, begin = varint(begin)
+        else:
+            begin += 8 if kind == 1 else 4
+
+
+def _read_by_nodes(content, begin, end):
+    """The names that the nodes of an ONNX graph read (onnx.proto: GraphProto.node 1, NodeProto.input 1 and attribute 5,
+    AttributeProto.g 6)."""
+    for number, node, node_end in _parts(content, begin, end):
+        if number != 1:
+            continue
+        for field, at, at_end in _parts(content, node, node_end):
+            if field == 1:
+                yield content[at:at_end].decode()
+            elif field == 5:
+                for inner, graph, graph_end in _parts(content, at, at_end):
+                    if inner == 6:
+                        yield from _read_by_nodes(content, graph, graph_end)
 
 
 def _without_use(module, file):
     """The parameters that no operation of the ONNX file reads, by their first names, with their numbers of values."""
-    with open(file, "rb") as stream:
-        content = stream.read()
-
-    def is_read(name):
-        # NodeProto.input is field 1, of wire type 2: tag, length as a varint, text.
-        text, length, size = name.encode(), b"", len(name.encode())
-        while size >= 128:
-            length, size = length + bytes([size % 128 + 128]), size // 128
-        return b"\x0a" + length + bytes([size]) + text in content
-
-    return {names[0]: parameter.numel() for parameter, names in _names_of_parameters(module)
-            if not any(is_read(name) for name in names)}
+    with open(file, "rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        read = {name for number, begin, end in _parts(content, 0, len(content)) if number == 7  # ModelProto.graph
+                for name in _read_by_nodes(content, begin, end)}
+    parameters = _names_of_parameters(module)
+    if not any(name in read for _, names in parameters for name in names):
+        return {}  # an exporter that gives them names of its own
+    return {names[0]: parameter.numel() for parameter, names in parameters if not any(name in read for name in names)}
 
 
 def export(module, sample, file):
