@@ -165,7 +165,7 @@ InputsAt inputs_at(const StudySpec& spec, const StudyPoint& point) {
   return inputs;
 }
 
-YamlNode sequence(std::vector<YamlNode> items) {
+YamlNode sequence_of(std::vector<YamlNode> items) {
   YamlNode node;
   node.kind = YamlNode::Kind::sequence;
   node.items = std::move(items);
@@ -176,10 +176,10 @@ WrittenInput written(const StudyInput& input) {
   WrittenInput out{input.name,   {input.sets.begin(), input.sets.end()}, {}, {}, {}, input.whole,
                    input.because};
   if (!input.is_range()) {
-    out.values = sequence({input.values.begin(), input.values.end()});
+    out.values = sequence_of({input.values.begin(), input.values.end()});
     return out;
   }
-  out.range = sequence({input.value_at(0.0), input.value_at(1.0)});
+  out.range = sequence_of({input.value_at(0.0), input.value_at(1.0)});
   out.scale = input.log ? "log" : "linear";
   return out;
 }
