@@ -10,10 +10,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <sstream>
 
 #include "python/calls.h"
+#include "python/run_results.h"
 #include "sim/base/clean_text.h"
 #include "sim/base/input_error.h"
 #include "sim/base/names.h"
@@ -24,12 +26,8 @@
 #include "sim/planning/plan_report.h"
 #include "sim/planning/plan_spec.h"
 #include "sim/planning/write_plan.h"
-#include "sim/results/field_text.h"
 #include "sim/results/field_writer.h"
-#include "sim/results/read_json.h"
-#include "sim/results/write_json.h"
-#include "sim/results/write_report.h"
-#include "sim/results/write_table.h"
+#include "sim/results/result_fields.h"
 #include "sim/run/manifest.h"
 #include "sim/run/output_folder.h"
 #include "sim/run/store/point_key.h"
@@ -58,8 +56,8 @@ double worker_memory_bytes(std::size_t jobs) {
   return here + machine_memory_bytes() / static_cast<double>(jobs);
 }
 
-/// @returns results as JSON, what they were computed from as JSON, and warnings
-std::tuple<std::string, std::string, std::vector<std::string>> run_experiment(
+/// @returns results and warnings
+std::tuple<std::shared_ptr<RunResults>, std::vector<std::string>> run_experiment(
     const std::string& file, const std::string& text, const Settings& settings,
     const std::optional<std::size_t>& jobs, const std::string& out, const std::string& tasks,
     const Told& told) {
@@ -77,6 +75,10 @@ std::tuple<std::string, std::string, std::vector<std::string>> run_experiment(
   options.point_memory_bytes = worker_memory_bytes(arguments.jobs);
   Raised raised;
   options.stop = [&] { return raised.stops(); };
+  options.slow = [](const std::string& slow) {
+    const py::gil_scoped_acquire lock;
+    py::module_::import("warnings").attr("warn")(slow, py::module_::import("convoy").attr("ConvoyWarning"));
+  };
   std::optional<std::size_t> done;
   options.progress = [&](const SweepProgress& now) {
     if (done == now.done) return;
@@ -86,8 +88,8 @@ std::tuple<std::string, std::string, std::vector<std::string>> run_experiment(
   FinishedRun finished = run_points(experiment, arguments, out, options);
   raised.rethrow();
   if (!finished.origin) finished.origin = Origin{program_build(), experiment.tree(), program_files()};
-  return {text_of([&](std::ostream& stream) { write_json(finished.results, stream); }),
-          to_text(*finished.origin, origin_fields), std::move(finished.warnings)};
+  return {std::make_shared<RunResults>(std::move(finished.results), std::move(*finished.origin)),
+          std::move(finished.warnings)};
 }
 
 /// What a sweep's points would be; of a plan what it would try.
@@ -160,23 +162,19 @@ std::tuple<std::string, std::string, std::string> plan_experiment(
           text_of([&](std::ostream& stream) { write_report(answer, stream); }), table(answer)};
 }
 
-Results results_of_json(const std::string& json) {
-  std::istringstream in(json);
-  return read_json(in, "results");
-}
+/// One side of a comparison: a place, or results under a name.
+using Side = std::pair<std::string, std::shared_ptr<RunResults>>;
 
-/// One side of a comparison: a place, or results with their origin as JSON.
-ComparedResults side(const std::string& place, const std::string& json, const std::string& origin) {
-  if (json.empty()) return read_compared(place);
-  return {place, results_of_json(json), from_text<Origin>(origin, origin_fields)};
+ComparedResults compared_side(const Side& side) {
+  const auto& [name, results] = side;
+  if (!results) return read_compared(name);
+  return {name, results->results(), results->origin()};
 }
-
-using Side = std::tuple<std::string, std::string, std::string>;
 
 /// @returns convoy.compare/1, the page, and the text for people
 std::tuple<std::string, std::string, std::string> compare_sides(const Side& a, const Side& b) {
   const py::gil_scoped_release unlocked;
-  const Comparison comparison = compare(std::apply(side, a), std::apply(side, b));
+  const Comparison comparison = compare(compared_side(a), compared_side(b));
   return {text_of([&](std::ostream& out) { write_json(comparison, out); }),
           text_of([&](std::ostream& out) { write_page(comparison, out); }), comparison_text(comparison)};
 }
@@ -209,14 +207,14 @@ std::tuple<std::string, std::string, std::string> doctor(const std::string& file
 }
 
 /// @returns convoy.diagnose/1, the page, and the text for people
-std::tuple<std::string, std::string, std::string> diagnose_step(const std::string& trace,
-                                                                const std::string& file,
-                                                                const std::string& text,
-                                                                const Settings& settings,
-                                                                const std::optional<std::size_t>& jobs) {
+std::tuple<std::string, std::string, std::string> diagnose_step(
+    const std::string& trace, const std::string& file, const std::string& text, const Settings& settings,
+    const std::optional<std::size_t>& jobs, const std::string& joint_trace) {
   const py::gil_scoped_release unlocked;
   const Experiment experiment = experiment_of(file, text, settings);
-  const TraceDiagnosis diagnosis = diagnose_trace(trace, experiment, jobs_or_all(jobs));
+  const TraceDiagnosis diagnosis = diagnose_trace(trace, experiment, jobs_or_all(jobs), !joint_trace.empty());
+  if (!joint_trace.empty())
+    write_file(joint_trace, [&](std::ostream& out) { write_joint_trace(diagnosis, out); });
   return {text_of([&](std::ostream& out) { write_diagnosis(diagnosis, out); }),
           text_of([&](std::ostream& out) { write_page(diagnosis, out); }), diagnosis_text(diagnosis)};
 }
@@ -234,8 +232,9 @@ std::string show_subject(const std::string& what, const std::string& name) {
   return text_of([&](std::ostream& out) { show(out, arguments); });
 }
 
-/// @returns the fitted device as YAML, the fit's mean and worst error, and its rows as JSON
-std::tuple<std::string, double, double, std::string> calibrate_device(
+/// @returns the fitted keys of the device as YAML and as JSON, the fit's mean and worst error, the factor of its
+/// host (ServerSpec), and the rows as JSON
+std::tuple<std::string, std::string, double, double, double, std::string> calibrate_device(
     const std::vector<std::string>& profiles, const std::string& device, const std::string& experiment) {
   const py::gil_scoped_release unlocked;
   CalibrateArguments arguments;
@@ -261,17 +260,10 @@ std::tuple<std::string, double, double, std::string> calibrate_device(
     }
     json.end_array();
   }
-  return {report.yaml, report.mean_error, report.worst_error, std::move(out).str()};
-}
-
-std::string report_page(const std::string& json) {
-  const py::gil_scoped_release unlocked;
-  return text_of([&](std::ostream& out) { write_report(results_of_json(json), {}, out); });
-}
-
-std::string results_table(const std::string& json) {
-  const py::gil_scoped_release unlocked;
-  return table(results_of_json(json));
+  const std::string keys =
+      text_of([&](std::ostream& stream) { JsonWriter(stream).value(parse_yaml(report.yaml, "calibrate")); });
+  return {report.yaml,         keys, report.mean_error, report.worst_error, report.host_issue_factor,
+          std::move(out).str()};
 }
 
 }  // namespace
@@ -292,7 +284,7 @@ PYBIND11_MODULE(_convoy, module) {
   module.def("diagnose", &diagnose_step);
   module.def("show", &show_subject);
   module.def("calibrate", &calibrate_device);
-  module.def("report", &report_page);
-  module.def("table", &results_table);
+  add_tables(module);
+  add_results(module);
   add_timelines(module);
 }

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 
-#include <array>
-#include <cstdint>
-#include <map>
 #include <memory>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "python/calls.h"
+#include "python/table.h"
 #include "sim/results/write_report.h"
 #include "sim/results/write_trace.h"
 #include "sim/run/output_folder.h"
@@ -26,75 +26,47 @@ class Timeline {
   explicit Timeline(Results results, std::vector<TraceProcess> processes)
       : results_(std::move(results)), trace_{0, std::move(processes)} {}
 
-  py::dict spans() const {
-    std::vector<std::string> processes, threads, names;
-    std::vector<double> starts, ends, flops, memory_bytes, images, bytes;
-    std::vector<bool> critical;
+  std::shared_ptr<Table> spans() const {
+    const auto table = std::make_shared<Table>(std::vector<Column>{{"process", Column::Kind::text},
+                                                                   {"thread", Column::Kind::text},
+                                                                   {"name", Column::Kind::text},
+                                                                   {"start_s"},
+                                                                   {"end_s"},
+                                                                   {"flops"},
+                                                                   {"memory_bytes"},
+                                                                   {"images"},
+                                                                   {"bytes"},
+                                                                   {"critical", Column::Kind::truth}});
     for (const TraceProcess& process : trace_.processes)
       for (const TraceThread& thread : process.threads)
-        for (const TraceSpan& span : thread.spans) {
-          processes.push_back(process.name);
-          threads.push_back(thread.name);
-          names.push_back(span.name);
-          starts.push_back(span.start_s);
-          ends.push_back(span.end_s);
-          flops.push_back(span.flops);
-          memory_bytes.push_back(span.memory_bytes);
-          images.push_back(span.images);
-          bytes.push_back(span.bytes);
-          critical.push_back(span.critical);
-        }
-    py::dict columns;
-    columns["process"] = std::move(processes);
-    columns["thread"] = std::move(threads);
-    columns["name"] = std::move(names);
-    columns["start_s"] = std::move(starts);
-    columns["end_s"] = std::move(ends);
-    columns["flops"] = std::move(flops);
-    columns["memory_bytes"] = std::move(memory_bytes);
-    columns["images"] = std::move(images);
-    columns["bytes"] = std::move(bytes);
-    columns["critical"] = std::move(critical);
-    return columns;
+        for (const TraceSpan& span : thread.spans)
+          table->add_row(process.name, thread.name, span.name, span.start_s, span.end_s, span.flops,
+                         span.memory_bytes, span.images, span.bytes, span.critical);
+    return table;
   }
 
-  py::dict memory() const {
-    std::vector<std::string> processes, names;
-    std::vector<double> times;
-    std::array<std::vector<double>, memory_class_count> bytes;
+  std::shared_ptr<Table> memory() const {
+    std::vector<Column> columns{{"process", Column::Kind::text}, {"name", Column::Kind::text}, {"time_s"}};
+    for (const std::string_view name : memory_class_names) columns.push_back({fmt::format("{}_bytes", name)});
+    const auto table = std::make_shared<Table>(std::move(columns));
     for (const TraceProcess& process : trace_.processes)
       for (const TraceMemory& memory : process.memory)
-        for (const TraceMemoryPoint& point : memory.points) {
-          processes.push_back(process.name);
-          names.push_back(memory.name);
-          times.push_back(point.time_s);
-          for (std::size_t c = 0; c < memory_class_count; ++c) bytes[c].push_back(point.bytes[c]);
-        }
-    py::dict columns;
-    columns["process"] = std::move(processes);
-    columns["name"] = std::move(names);
-    columns["time_s"] = std::move(times);
-    for (std::size_t c = 0; c < memory_class_count; ++c)
-      columns[py::str(fmt::format("{}_bytes", memory_class_names[c]))] = std::move(bytes[c]);
-    return columns;
+        for (const TraceMemoryPoint& point : memory.points)
+          std::apply(
+              [&](const auto&... bytes) {
+                table->add_row(process.name, memory.name, point.time_s, bytes...);
+              },
+              point.bytes);
+    return table;
   }
 
-  py::dict traffic() const {
-    std::vector<std::string> processes;
-    std::vector<double> times, sent, received;
+  std::shared_ptr<Table> traffic() const {
+    const auto table = std::make_shared<Table>(
+        std::vector<Column>{{"process", Column::Kind::text}, {"time_s"}, {"sent_Bps"}, {"received_Bps"}});
     for (const TraceProcess& process : trace_.processes)
-      for (const TraceTrafficPoint& point : process.traffic) {
-        processes.push_back(process.name);
-        times.push_back(point.time_s);
-        sent.push_back(point.sent_Bps);
-        received.push_back(point.received_Bps);
-      }
-    py::dict columns;
-    columns["process"] = std::move(processes);
-    columns["time_s"] = std::move(times);
-    columns["sent_Bps"] = std::move(sent);
-    columns["received_Bps"] = std::move(received);
-    return columns;
+      for (const TraceTrafficPoint& point : process.traffic)
+        table->add_row(process.name, point.time_s, point.sent_Bps, point.received_Bps);
+    return table;
   }
 
   std::string page() const {

@@ -3,6 +3,7 @@
 
 import copy
 import inspect
+import mmap
 import warnings
 
 import torch
@@ -43,8 +44,71 @@ def _two_images(value):
     return value
 
 
+def _names_of_parameters(module):
+    """Each parameter with all the names that it has: shared ones have several."""
+    found = {}
+    for prefix, part in module.named_modules(remove_duplicate=False):
+        for name, parameter in part._parameters.items():
+            if parameter is not None:
+                found.setdefault(id(parameter), (parameter, []))[1].append(f"{prefix}.{name}" if prefix else name)
+    return list(found.values())
+
+
+def _parts(content, begin, end):
+    """The length-delimited fields of a message of Protocol Buffers: number, begin and end of each."""
+    def varint(at):
+        value = shift = 0
+        while True:
+            byte = content[at]
+            value |= (byte & 127) << shift
+            at, shift = at + 1, shift + 7
+            if byte < 128:
+                return value, at
+
+    while begin < end:
+        key, begin = varint(begin)
+        kind = key & 7
+        if kind == 2:
+            size, begin = varint(begin)
+            yield key >> 3, begin, begin + size
+            begin += size
+        elif kind == 0:
+            _, begin = varint(begin)
+        else:
+            begin += 8 if kind == 1 else 4
+
+
+def _read_by_nodes(content, begin, end):
+    """The names that the nodes of an ONNX graph read (onnx.proto: GraphProto.node 1, NodeProto.input 1 and attribute 5,
+    AttributeProto.g 6)."""
+    for number, node, node_end in _parts(content, begin, end):
+        if number != 1:
+            continue
+        for field, at, at_end in _parts(content, node, node_end):
+            if field == 1:
+                yield content[at:at_end].decode()
+            elif field == 5:
+                for inner, graph, graph_end in _parts(content, at, at_end):
+                    if inner == 6:
+                        yield from _read_by_nodes(content, graph, graph_end)
+
+
+def _without_use(module, file):
+    """The parameters that no operation of the ONNX file reads, by their first names, with their numbers of values."""
+    with open(file, "rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        read = {name for number, begin, end in _parts(content, 0, len(content)) if number == 7  # ModelProto.graph
+                for name in _read_by_nodes(content, begin, end)}
+    parameters = _names_of_parameters(module)
+    if not any(name in read for _, names in parameters for name in names):
+        return {}  # an exporter that gives them names of its own
+    return {names[0]: parameter.numel() for parameter, names in parameters if not any(name in read for name in names)}
+
+
 def export(module, sample, file):
-    """Writes what one training step's forward pass of `module` computes; neither it nor the random state changes."""
+    """Writes what one training step's forward pass of `module` computes; neither it nor the random state changes.
+
+    Returns what of the module is not in it: the parameters that the forward pass does not use, by name.
+    """
     training = copy.deepcopy(module).cpu().train()
     for parent in list(training.modules()):
         for name, child in parent._modules.items():  # a shared one under each of its names
@@ -62,3 +126,20 @@ def export(module, sample, file):
                               export_params=bytes_of_weights < _MOST_BYTES, opset_version=_OPSET, **options)
     finally:
         torch.onnx.unregister_custom_op_symbolic("aten::adaptive_avg_pool2d", _OPSET)
+    return _without_use(training, file)
+
+
+def folded_normalizations(module):
+    """How many convolutions are marked as having taken over a batch normalization's weights, which then does not train.
+
+    torch.ao.quantization.fuse_modules and torch.nn.utils.fusion leave an Identity in the place of the normalization,
+    and a bias on the convolution before it.
+    """
+    folded = 0
+    for parent in module.modules():
+        before = None
+        for child in parent.children():
+            if isinstance(child, torch.nn.Identity) and isinstance(before, torch.nn.modules.conv._ConvNd):
+                folded += before.bias is not None
+            before = child
+    return folded

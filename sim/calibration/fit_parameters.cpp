@@ -193,7 +193,10 @@ std::string chip_of(const DeviceType& device) {
 
 std::string catalogue_yaml(const DeviceType& device) {
   const Efficiency& base = device.efficiency[static_cast<std::size_t>(Precision::fp32)];
-  std::string text = fmt::format("launch_overhead: {:.3g}us\n", device.launch_overhead_s * 1e6);
+  // A fit finds the logarithm, and comes near to none without reaching it.
+  constexpr double least_s = 1e-12;
+  const double launch_us = device.launch_overhead_s < least_s ? 0 : device.launch_overhead_s * 1e6;
+  std::string text = fmt::format("launch_overhead: {:.3g}us\n", launch_us);
   if (device.issue_factor > 0) text += fmt::format("issue_factor: {:.3g}\n", device.issue_factor);
   text +=
       fmt::format("evidence: {{rows: {}, spread: {:.3g}{}}}\n", device.evidence_rows, device.evidence_spread,

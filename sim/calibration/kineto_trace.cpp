@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <istream>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -73,6 +74,12 @@ std::optional<std::int64_t> whole(const Json& object, std::initializer_list<cons
     if (found->is_number_integer()) return found->get<std::int64_t>();
   }
   return std::nullopt;
+}
+
+/// A pause in microseconds. Times of a trace are whole nanoseconds: less is what their sums are rounded by.
+double pause_us(double us) {
+  constexpr double resolution_us = 1e-3;
+  return us < resolution_us / 2 ? 0 : us;
 }
 
 /// Stretches of time, in microseconds.
@@ -160,6 +167,7 @@ class KinetoReader {
     }
     trace.steps = optimizer_steps_ > 0 ? optimizer_steps_ : profiler_steps_;
     share_out(trace);
+    draw_first_step(trace);
     trace.others.assign(others_.begin(), others_.end());
     std::stable_sort(trace.others.begin(), trace.others.end(),
                      [](const auto& a, const auto& b) { return a.second > b.second; });
@@ -205,6 +213,47 @@ class KinetoReader {
     trace.exposed_comm_s = (messages_us - compute_us) * 1e-6;
     trace.loader_s = (loader_us - messages_us) * 1e-6;
     trace.waiting_s = trace.whole_s - loader_us * 1e-6;
+  }
+
+  /// A GPU is behind its host, so that its step is the first part of its kernels' time.
+  void draw_first_step(KinetoTrace& trace) {
+    std::map<std::string, std::vector<TracedStretch>> threads;
+    constexpr double never_us = std::numeric_limits<double>::infinity();
+    double first_us = never_us, host_step_ends_us = never_us, first_kernel_us = never_us, last_kernel_us = 0;
+    for (const OutermostOperation& outer : outermost_operations()) {
+      const TimedOperation& op = *outer.itself;
+      first_us = std::min(first_us, op.start_us);
+      if (outer.step) host_step_ends_us = std::min(host_step_ends_us, op.start_us + op.duration_us);
+    }
+    for (const GpuKernel& k : kernels_) {
+      first_kernel_us = std::min(first_kernel_us, k.start_us);
+      last_kernel_us = std::max(last_kernel_us, k.start_us + k.duration_us);
+    }
+    first_us = std::min(first_us, first_kernel_us);
+    const auto steps = static_cast<double>(std::max<std::size_t>(1, trace.steps));
+    if (host_step_ends_us == never_us) host_step_ends_us = first_us + trace.whole_s * 1e6 / steps;
+    const double kernels_end_us = first_kernel_us + (last_kernel_us - first_kernel_us) / steps;
+    const auto add = [&](std::string thread, const std::string& name, double start_us, double us,
+                         double ends) {
+      constexpr double resolution_us = 1e-3;
+      if (start_us >= ends - resolution_us / 2) return;
+      std::vector<TracedStretch>& stretches = threads[thread];
+      const double start_s = (start_us - first_us) * 1e-6;
+      stretches.push_back({std::move(thread), name, start_s, start_s + us * 1e-6});
+    };
+    for (const OutermostOperation& outer : outermost_operations()) {
+      const TimedOperation& op = *outer.itself;
+      add(fmt::format("host thread {}", op.thread.second), op.what.name, op.start_us, op.duration_us,
+          host_step_ends_us);
+    }
+    for (const GpuKernel& k : kernels_)
+      add(fmt::format("GPU {} stream {}", k.stream.first, k.stream.second), k.name, k.start_us, k.duration_us,
+          kernels_end_us);
+    for (auto& [thread, stretches] : threads) {
+      std::stable_sort(stretches.begin(), stretches.end(),
+                       [](const auto& a, const auto& b) { return a.start_s < b.start_s; });
+      std::move(stretches.begin(), stretches.end(), std::back_inserter(trace.first_step));
+    }
   }
 
   void take(KinetoTrace& trace, const Measurement& m, double us) {
@@ -257,8 +306,7 @@ class KinetoReader {
       for (const auto& [part, m] : outer.parts)
         take(trace, m, outer.parts.size() == 1 ? op.duration_us : part->duration_us);
       if (before && before->thread == op.thread)
-        pauses.push_back(
-            std::max(0.0, op.start_us - before->start_us - before->duration_us - passed_over_us));
+        pauses.push_back(pause_us(op.start_us - before->start_us - before->duration_us - passed_over_us));
       before = &op;
       passed_over_us = 0;
     }
@@ -384,7 +432,7 @@ class KinetoReader {
       std::stable_sort(list.begin(), list.end(),
                        [](const GpuKernel* a, const GpuKernel* b) { return a->start_us < b->start_us; });
       for (std::size_t i = 1; i < list.size(); ++i)
-        pauses.push_back(std::max(0.0, list[i]->start_us - list[i - 1]->start_us - list[i - 1]->duration_us));
+        pauses.push_back(pause_us(list[i]->start_us - list[i - 1]->start_us - list[i - 1]->duration_us));
     }
     return median(std::move(pauses)) * 1e-6;
   }

@@ -9,6 +9,13 @@
 
 namespace convoy::inline calibration {
 
+/// A GPU kernel, or an operation that no other is around, in a trace.
+struct TracedStretch {
+  std::string thread;  ///< "GPU 0 stream 7", "host thread 1"
+  std::string name;
+  double start_s = 0, end_s = 0;  ///< from the first one's beginning
+};
+
 /// What a trace of PyTorch's profiler tells of one device.
 struct KinetoTrace {
   /// One a distinct kernel, as in a profile: the median over its runs of the time that its GPU kernels take
@@ -26,6 +33,8 @@ struct KinetoTrace {
   /// From the first operation to the end of the last one, and what of that is computing; messages while
   /// nothing computes; the loader while there is neither; and none of these.
   double whole_s = 0, compute_s = 0, exposed_comm_s = 0, loader_s = 0, waiting_s = 0;
+  /// Those that begin in the first step, by thread and start; of the whole trace where it marks no step.
+  std::vector<TracedStretch> first_step;
 };
 
 /// Reads a Chrome trace as torch.profiler writes it with record_shapes=True (export_chrome_trace; as it is or

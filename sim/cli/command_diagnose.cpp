@@ -9,7 +9,10 @@ namespace convoy::inline cli {
 
 Exit diagnose_command(const DiagnoseArguments& arguments) {
   const Experiment experiment = Experiment::load(arguments.file, arguments.settings);
-  const TraceDiagnosis diagnosis = diagnose_trace(arguments.trace, experiment, arguments.jobs);
+  const std::string& joint = arguments.joint_trace;
+  const TraceDiagnosis diagnosis =
+      diagnose_trace(arguments.trace, experiment, arguments.jobs, !joint.empty());
+  if (!joint.empty()) write_file(joint, [&](std::ostream& out) { write_joint_trace(diagnosis, out); });
   write_stdout([&](std::ostream& out) {
     if (arguments.json)
       write_diagnosis(diagnosis, out);

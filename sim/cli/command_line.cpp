@@ -393,6 +393,9 @@ void CommandLine::add_diagnose() {
   add_settings(sub, diagnose.settings);
   CLI::Option* json = sub->add_flag("--json", diagnose.json, "as JSON (docs/diagnose.md)");
   sub->add_flag("--html", diagnose.html, "as a page")->excludes(json);
+  takes_file(sub->add_option("--joint-trace", diagnose.joint_trace,
+                             "also write the measured and the predicted step as one trace for Perfetto"))
+      ->type_name("FILE");
   add_jobs(sub, diagnose.jobs);
   add_examples(sub, {{"convoy diagnose trace.json.gz mine.yaml", "by which operations the two differ"}});
   sub->callback([this] { command = [this] { return diagnose_command(diagnose); }; });

@@ -299,7 +299,7 @@ Exit reproduce_command(const ReproduceArguments& arguments) {
     if (wanted(thesis.c_str())) show(thesis), theses.push_back(judge(run_thesis(thesis, all_cores())));
   progress.reset();
   write_stdout([&](std::ostream& out) {
-    if (arguments.json) return write_reproductions(reproductions, kernels, theses, out);
+    if (arguments.json) return write_reproductions({reproductions, kernels, theses}, out);
     for (const Reproduction& reproduction : reproductions) write_table(reproduction, out);
     if (kernels) write_table(*kernels, out);
     for (const ThesisReproduction& thesis : theses) write_table(thesis, out);

@@ -211,6 +211,7 @@ FinishedRun run_points(const Experiment& experiment, const RunArguments& argumen
     place.emplace(path, arguments.fresh);
   place->begin(std::move(subject));
   FinishedRun run;
+  for (const std::string& slow : slow_points(preparer)) options.slow(slow);
   run.whole = run_sweep(preparer, options, place->store());
   run.origin = place->store().subject().origin;
   if (arguments.shard.of > 1) {
@@ -243,6 +244,7 @@ Exit run_command(const RunArguments& arguments) {
   options.damaged = [&](const std::vector<std::size_t>& points) {
     tell("convoy: {}\n", damaged_points(path + "/results.sqlite", points));
   };
+  options.slow = [](const std::string& slow) { tell("convoy: warning: {}\n", clean(slow)); };
   const FinishedRun run = run_points(experiment, arguments, path, options);
   progress.reset();
   const Results& results = run.results;

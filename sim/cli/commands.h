@@ -114,6 +114,7 @@ struct DoctorArguments {
 struct DiagnoseArguments {
   std::string trace;
   std::string file;  ///< the experiment that the trace is of
+  std::string joint_trace;  ///< a file for both steps side by side; "": none
   std::vector<std::string> settings;
   bool json = false, html = false;
   std::size_t jobs = 1;

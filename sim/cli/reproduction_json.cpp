@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "sim/results/field_schema.h"
 #include "sim/results/field_writer.h"
 
 namespace convoy::inline cli {
@@ -61,9 +62,9 @@ constexpr auto batch_fields = [](auto& archive, const BatchRow& row) {
 constexpr auto gate_fields = [](auto& archive, const Gate& gate) {
   archive.field("name", gate.name);
   archive.field("value", gate.value);
-  if (std::isfinite(gate.high)) archive.field("high", gate.high);
+  archive.optional("high", std::isfinite(gate.high) ? std::optional(gate.high) : std::nullopt);
   archive.field("low", gate.low);
-  if (!gate.shortfall.empty()) archive.field("shortfall", gate.shortfall);
+  archive.optional_text("shortfall", gate.shortfall);
   archive.field("passed", gate.inside());
 };
 
@@ -88,18 +89,19 @@ constexpr auto reproduction_fields = [](auto& archive, const Reproduction& repro
     of_row.field("table", row.table);
     of_row.field("model", row.model);
     of_row.field("setup", row.setup);
-    of_row.field("published_" + reproduction.unit, row.published);
-    of_row.field("predicted_" + reproduction.unit, row.predicted);
+    of_row.in_unit("published", reproduction.unit, row.published);
+    of_row.in_unit("predicted", reproduction.unit, row.predicted);
     of_row.field("error", row.error);
     of_row.field("anchor", row.anchor);
     of_row.field("fitted", row.fitted);
-    if (!row.shortfall.empty()) of_row.field("shortfall", row.shortfall);
-    if (!row.kind.empty()) of_row.field("kind", row.kind);
-    if (row.interval) {
-      of_row.field("low", (*row.interval)[0]);
-      of_row.field("high", (*row.interval)[1]);
+    of_row.optional_text("shortfall", row.shortfall);
+    of_row.optional_text("kind", row.kind);
+    of_row.part("low", row.interval.has_value(), [&] {
+      const std::array<double, 2> interval = row.interval.value_or(std::array<double, 2>{});
+      of_row.field("low", interval[0]);
+      of_row.field("high", interval[1]);
       of_row.field("sets_interval", row.sets_interval);
-    }
+    });
     of_row.field("role", row.anchor ? "calibrated" : row.fitted ? "fit" : row.outside ? "outside" : "test");
     of_row.field("stated_in", "table");
     of_row.field("verdict", to_string(verdict_of(row, reproduction.worst_tolerance)));
@@ -113,8 +115,8 @@ constexpr auto sentence_fields = [](auto& archive, const JudgedSentence& judged)
   archive.field("passed", std::int64_t{judged.passed});
   archive.field("failed", std::int64_t{judged.failed});
   archive.field("without_verdict", std::int64_t{judged.without_verdict});
-  if (!judged.sentence.not_said.empty()) archive.field("not_said", judged.sentence.not_said);
-  if (!judged.sentence.not_judged.empty()) archive.field("not_judged", judged.sentence.not_judged);
+  archive.optional_text("not_said", judged.sentence.not_said);
+  archive.optional_text("not_judged", judged.sentence.not_judged);
 };
 
 constexpr auto thesis_fields = [](auto& archive, const ThesisReproduction& thesis) {
@@ -133,28 +135,33 @@ constexpr auto thesis_fields = [](auto& archive, const ThesisReproduction& thesi
     of_claim.field("ours", claim.ours);
     of_claim.nullable("low", claim.low);
     of_claim.nullable("high", claim.high);
-    if (!claim.because.empty()) of_claim.field("accepted_because", claim.because);
-    if (!claim.searched.empty()) of_claim.field("searched", claim.searched);
-    if (!claim.shortfall.empty()) of_claim.field("shortfall", claim.shortfall);
-    if (!claim.shortfall.empty()) of_claim.field("cause", to_string(claim.cause));
-    if (!claim.fails_under.empty()) of_claim.field("fails_under", claim.fails_under);
-    if (!claim.source.empty()) of_claim.field("source", thesis.source_of(claim));
+    archive.optional_text("accepted_because", claim.because);
+    archive.optional_text("searched", claim.searched);
+    archive.optional_text("shortfall", claim.shortfall);
+    archive.optional_text("cause",
+                          claim.shortfall.empty() ? std::string{} : std::string(to_string(claim.cause)));
+    archive.optional_text("fails_under", claim.fails_under);
+    archive.optional_text("source", claim.source.empty() ? std::string{} : thesis.source_of(claim));
   });
   archive.list("abstract", thesis.abstract, sentence_fields);
 };
 
+constexpr auto document_fields = [](auto& archive, const Reproductions& document) {
+  archive.constant("schema", "convoy.reproduction/1");
+  archive.blocks("reproductions", document.reproductions, reproduction_fields);
+  archive.optional_block("layers", document.kernels, kernels_fields);
+  archive.blocks("theses", document.theses, thesis_fields);
+};
+
 }  // namespace
 
-void write_reproductions(const std::vector<Reproduction>& reproductions,
-                         const std::optional<KernelReproduction>& kernels,
-                         const std::vector<ThesisReproduction>& theses, std::ostream& out) {
+std::string reproductions_schema_text() { return schema_text<Reproductions>(document_fields); }
+
+void write_reproductions(const Reproductions& document, std::ostream& out) {
   JsonWriter json(out);
   FieldWriter archive(json);
   json.begin_object();
-  archive.field("schema", "convoy.reproduction/1");
-  archive.blocks("reproductions", reproductions, reproduction_fields);
-  archive.optional_block("layers", kernels, kernels_fields);
-  archive.blocks("theses", theses, thesis_fields);
+  document_fields(archive, document);
   json.end_object();
   json.raw("\n");
 }

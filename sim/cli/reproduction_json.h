@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <ostream>
+#include <string>
 #include <vector>
 
 #include "sim/studies/reproduce.h"
@@ -11,8 +12,13 @@
 namespace convoy::inline cli {
 
 /// What `convoy reproduce --json` prints.
-void write_reproductions(const std::vector<Reproduction>& reproductions,
-                         const std::optional<KernelReproduction>& kernels,
-                         const std::vector<ThesisReproduction>& theses, std::ostream& out);
+struct Reproductions {
+  std::vector<Reproduction> reproductions;
+  std::optional<KernelReproduction> kernels;
+  std::vector<ThesisReproduction> theses;
+};
+void write_reproductions(const Reproductions& document, std::ostream& out);
+/// JSON Schema of it.
+std::string reproductions_schema_text();
 
 }  // namespace convoy::cli

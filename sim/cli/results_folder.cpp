@@ -24,11 +24,13 @@ namespace {
 void write_trace(const Results& results, const std::vector<std::size_t>& indices, Store& store,
                  std::ostream& out) {
   TraceWriter writer(out);
-  for (std::size_t i = 0; i < results.runs.size(); ++i)
+  for (std::size_t i = 0; i < results.runs.size(); ++i) {
+    writer.begin_run();
     for (TraceProcess process : load_trace(store, indices[i])) {
       process.name = trace_prefix(results, i) + process.name;
       writer.add(process);
     }
+  }
 }
 
 /// Places in the sweep of the runs, which may lack some.

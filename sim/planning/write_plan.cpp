@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include "sim/planning/plan_fields.h"
+#include "sim/results/field_schema.h"
 #include "sim/results/field_writer.h"
 
 namespace convoy::inline planning {
@@ -16,5 +17,7 @@ void write_json(const PlanAnswer& answer, std::ostream& out) {
   json.end_object();
   json.raw("\n");
 }
+
+std::string plan_schema_text() { return schema_text<PlanAnswer>(plan_fields); }
 
 }  // namespace convoy::planning

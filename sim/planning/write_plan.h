@@ -10,6 +10,8 @@ namespace convoy::inline planning {
 
 /// plan.json: schema convoy.plan/1 (docs/planning.md). What is not known is null.
 void write_json(const PlanAnswer& answer, std::ostream& out);
+/// JSON Schema of it.
+std::string plan_schema_text();
 
 /// The answer in words, with its tables.
 std::string table(const PlanAnswer& answer);

@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "sim/base/quantity.h"
 #include "sim/results/json_writer.h"
 #include "sim/results/result_fields.h"
 
@@ -20,17 +21,17 @@ class ColumnWriter {
   struct Column {
     std::string name;
     const char* sql_type;
-    std::optional<std::string> cell;
+    RunTable::Value value;
     bool always = true;  ///< present even if no run has a value
   };
   std::vector<Column> columns;
 
   void field(std::string_view name, const std::string& text) { add(name, "TEXT", text); }
-  void field(std::string_view name, double number) { add(name, "REAL", shortest(number)); }
-  void field(std::string_view name, bool truth) { add(name, "BOOLEAN", truth ? "true" : "false"); }
-  void field(std::string_view name, std::int64_t number) { add(name, "INTEGER", std::to_string(number)); }
+  void field(std::string_view name, double number) { add(name, "REAL", number); }
+  void field(std::string_view name, bool truth) { add(name, "BOOLEAN", truth); }
+  void field(std::string_view name, std::int64_t number) { add(name, "INTEGER", number); }
   void nullable(std::string_view name, const std::optional<double>& number) {
-    add(name, "REAL", number ? std::optional(shortest(*number)) : std::nullopt);
+    add(name, "REAL", number ? RunTable::Value(*number) : RunTable::Value());
   }
   void truth(std::string_view name, bool value) {
     within("", value, false, [&] { field(name, value); });
@@ -52,7 +53,7 @@ class ColumnWriter {
   }
   template <class T>
   void count(std::string_view name, const std::vector<T>& values) {
-    add(name, "INTEGER", std::to_string(values.size()));
+    add(name, "INTEGER", static_cast<std::int64_t>(values.size()));
   }
   void range(std::string_view name, const std::array<double, 2>& bounds) {
     field(fmt::format("{}_low", name), bounds[0]);
@@ -71,9 +72,9 @@ class ColumnWriter {
   void null(std::string_view) {}
 
  private:
-  void add(std::string_view name, const char* sql_type, std::optional<std::string> text) {
-    if (!there_) text.reset();
-    columns.push_back({prefix_ + std::string(name), sql_type, std::move(text), always_});
+  void add(std::string_view name, const char* sql_type, RunTable::Value value) {
+    if (!there_) value = {};
+    columns.push_back({prefix_ + std::string(name), sql_type, std::move(value), always_});
   }
   template <class Inside>
   void within(std::string_view name, bool there, bool always, Inside inside) {
@@ -95,6 +96,24 @@ std::vector<ColumnWriter::Column> columns_of(const RunResult& run) {
   return std::move(archive.columns);
 }
 
+/// As results.json has it (JsonWriter::value): a number or truth where it is written as one.
+RunTable::Value coordinate(const YamlNode& value) {
+  if (value.kind != YamlNode::Kind::scalar) return to_flow(value);
+  if (!value.quoted) {
+    if (value.scalar == "true" || value.scalar == "false") return value.scalar == "true";
+    if (const std::optional<double> number = parse_number(value.scalar)) return *number;
+  }
+  return value.scalar;
+}
+
+RunTable::Cell text_of(const RunTable::Value& value) {
+  if (const double* number = std::get_if<double>(&value)) return shortest(*number);
+  if (const std::int64_t* number = std::get_if<std::int64_t>(&value)) return std::to_string(*number);
+  if (const bool* truth = std::get_if<bool>(&value)) return *truth ? "true" : "false";
+  if (const std::string* text = std::get_if<std::string>(&value)) return *text;
+  return std::nullopt;
+}
+
 }  // namespace
 
 RunTable::RunTable(const Results& results)
@@ -104,7 +123,7 @@ RunTable::RunTable(const Results& results)
   for (const RunResult& run : results.runs) {
     const std::vector<ColumnWriter::Column> columns = columns_of(run);
     for (std::size_t c = 0; c < columns.size(); ++c)
-      if (columns[c].cell) shown_[c] = true;
+      if (columns[c].value != Value()) shown_[c] = true;
   }
   if (!results.runs.empty())
     for (const auto& [path, value] : results.runs.front().point) {
@@ -117,15 +136,24 @@ RunTable::RunTable(const Results& results)
   header_.push_back({"scaling_efficiency", "REAL"});
 }
 
-std::vector<RunTable::Cell> RunTable::row(std::size_t run) const {
+std::vector<RunTable::Value> RunTable::values(std::size_t run) const {
   const RunResult& result = results_.runs[run];
-  std::vector<Cell> cells;
-  for (const auto& [path, value] : result.point)
-    cells.emplace_back(value.kind == YamlNode::Kind::scalar ? value.scalar : to_flow(value));
+  std::vector<Value> values;
+  for (const auto& [path, value] : result.point) values.push_back(coordinate(value));
   std::vector<ColumnWriter::Column> columns = columns_of(result);
   for (std::size_t c = 0; c < columns.size(); ++c)
-    if (shown_[c]) cells.push_back(std::move(columns[c].cell));
-  cells.push_back(efficiency_.empty() ? Cell{} : shortest(efficiency_[run]));
+    if (shown_[c]) values.push_back(std::move(columns[c].value));
+  values.push_back(efficiency_.empty() ? Value() : Value(efficiency_[run]));
+  return values;
+}
+
+std::vector<RunTable::Cell> RunTable::row(std::size_t run) const {
+  std::vector<Cell> cells;
+  for (const Value& value : values(run)) cells.push_back(text_of(value));
+  // Coordinates are written as the user wrote them: 1e3, not 1000.
+  const auto& point = results_.runs[run].point;
+  for (std::size_t c = 0; c < point.size(); ++c)
+    if (point[c].second.kind == YamlNode::Kind::scalar) cells[c] = point[c].second.scalar;
   return cells;
 }
 

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "sim/results/result.h"
@@ -21,10 +23,12 @@ class RunTable {
     const char* sql_type;  ///< "TEXT" | "REAL" | "INTEGER" | "BOOLEAN" | "NUMERIC"
   };
   using Cell = std::optional<std::string>;  ///< nothing: the run has no such value
+  using Value = std::variant<std::monostate, double, std::int64_t, bool, std::string>;
 
   explicit RunTable(const Results& results);
   const std::vector<Header>& header() const { return header_; }
   std::vector<Cell> row(std::size_t run) const;
+  std::vector<Value> values(std::size_t run) const;  ///< the same, as numbers and truths where they are
 
  private:
   const Results& results_;

@@ -56,6 +56,8 @@ Comparison compare(const ComparedResults& a, const ComparedResults& b);
 
 /// Writes convoy.compare/1 (docs/compare.md).
 void write_json(const Comparison& comparison, std::ostream& out);
+/// JSON Schema of it.
+std::string comparison_schema_text();
 
 /// For people: what changed, the largest first, by term, and why.
 std::string comparison_text(const Comparison& comparison);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/training_graph.h"
+#include "sim/base/quantity.h"
 #include "sim/results/json_writer.h"
 
 namespace convoy::inline results {
@@ -54,6 +55,10 @@ class FieldWriter {
   template <class T, class Fields>
   void nullable_block(std::string_view name, const std::optional<T>& value, Fields fields) {
     value ? block(name, *value, fields) : null(name);
+  }
+  template <class T, class Fields>
+  void nullable_object(std::string_view name, const std::optional<T>& value, Fields fields) {
+    value ? object(name, *value, fields) : null(name);
   }
   template <class T, class Fields>
   void block(std::string_view name, const T& value, Fields fields) {
@@ -134,6 +139,43 @@ class FieldWriter {
     for (const std::string& text : texts) json_.value(std::string_view(text));
     json_.end_array();
   }
+  void nullable_range(std::string_view name, const std::optional<std::array<double, 2>>& bounds) {
+    bounds ? range(name, *bounds) : null(name);
+  }
+  void points(std::string_view name,
+              const std::vector<std::vector<std::pair<std::string, YamlNode>>>& points) {
+    json_.key(name);
+    json_.begin_array();
+    for (const auto& each : points) {
+      json_.begin_object(Style::compact);
+      for (const auto& [path, value] : each) json_.field(path, value);
+      json_.end_object();
+    }
+    json_.end_array();
+  }
+  template <class Terms>
+  void pairs(std::string_view name, const Terms& terms) {
+    json_.key(name);
+    json_.begin_object();
+    for (const auto& term : terms) {
+      json_.key(term.name);
+      json_.begin_array(Style::compact);
+      for (const std::optional<double>& value : term.values) value ? json_.value(*value) : json_.null();
+      json_.end_array();
+    }
+    json_.end_object();
+  }
+  template <class Cells>
+  void cells(const Cells& cells) {
+    for (const auto& [column, text] : cells)
+      if (const std::optional<double> number = parse_number(text))
+        json_.field(column, *number);
+      else
+        json_.field(column, text);
+  }
+  void in_unit(std::string_view name, const std::string& unit, double number) {
+    json_.field(std::string(name) + "_" + unit, number);
+  }
   template <class Counts>
   void counts(std::string_view name, const Counts& counts) {
     json_.key(name);
@@ -152,6 +194,26 @@ class FieldWriter {
     json_.begin_object(Style::compact);
     for (const auto& [path, value] : point) json_.field(path, value);
     json_.end_object();
+  }
+  void nullable_point(std::string_view name,
+                      const std::optional<std::vector<std::pair<std::string, YamlNode>>>& value) {
+    value ? point(name, *value) : null(name);
+  }
+  void numbers(std::string_view name, const std::vector<double>& numbers) {
+    json_.key(name);
+    json_.begin_array(Style::compact);
+    for (const double number : numbers) json_.value(number);
+    json_.end_array();
+  }
+  void named_numbers(std::string_view name, const std::vector<std::pair<std::string, double>>& numbers) {
+    if (numbers.empty()) return null(name);
+    json_.key(name);
+    json_.begin_object(Style::compact);
+    for (const auto& [each, number] : numbers) json_.field(each, number);
+    json_.end_object();
+  }
+  void optional_yaml(std::string_view name, const std::optional<YamlNode>& node) {
+    if (node) yaml(name, *node);
   }
   void yaml(std::string_view name, const YamlNode& node) { json_.field(name, node); }
   void memory(std::string_view name, const std::array<double, memory_class_count>& bytes) {

@@ -32,6 +32,8 @@ class TraceReader {
       span(event, name, thread);
     else if (phase == "C")
       counter(event, name);
+    else if (phase == "s" || phase == "f")
+      arrow(event, thread, phase == "s");
     else
       throw JsonError(place, fmt::format("an event of kind '{}' is not convoy's", phase));
     event.finish();
@@ -63,6 +65,13 @@ class TraceReader {
   void metadata(JsonObject& event, const std::string& name) {
     const JsonPlace place{&event.place(), "args"};
     JsonObject arguments(event.get("args"), place);
+    if (name == "process_labels") {
+      text(arguments, "labels");
+      const double events = whole(arguments, "left_out");
+      arguments.finish();
+      if (inside_) processes.back().left_out = static_cast<std::int64_t>(events);
+      return;
+    }
     const std::string called = text(arguments, "name");
     arguments.finish();
     if (name == "process_name") {
@@ -79,7 +88,8 @@ class TraceReader {
   void span(JsonObject& event, const std::string& name, double thread) {
     const double start_ns = nanoseconds(event, "ts"), duration_ns = nanoseconds(event, "dur");
     TraceSpan read{name, start_ns * 1e-9, (start_ns + duration_ns) * 1e-9};
-    if (event.has("cname")) text(event, "cname");
+    for (const char* const key : {"cat", "cname"})
+      if (event.has(key)) text(event, key);
     if (event.has("args")) {
       const JsonPlace place{&event.place(), "args"};
       JsonObject arguments(event.get("args"), place);
@@ -90,6 +100,7 @@ class TraceReader {
       taken("memory_bytes", read.memory_bytes);
       taken("images", read.images);
       taken("bytes", read.bytes);
+      if (arguments.has("shape")) read.shape = text(arguments, "shape");
       if (arguments.has("critical")) read.critical = arguments.get("critical") == true;
       arguments.finish();
     }
@@ -98,6 +109,19 @@ class TraceReader {
     if (thread < 1 || thread != static_cast<double>(processes.back().threads.size()))
       throw JsonError(event.place(), "a span of a thread that is not the last one named");
     processes.back().threads.back().spans.push_back(std::move(read));
+  }
+
+  void arrow(JsonObject& event, double thread, bool begins) {
+    text(event, "cat");
+    if (!begins) text(event, "bp");
+    const double id = whole(event, "id");
+    const TraceArrowEnd end{static_cast<std::int64_t>(id), static_cast<std::int64_t>(thread) - 1,
+                            nanoseconds(event, "ts") * 1e-9, begins};
+    if (!known_) throw JsonError(event.place(), "an arrow before any process is named");
+    if (!inside_) return;
+    if (thread < 1 || thread > static_cast<double>(processes.back().threads.size()))
+      throw JsonError(event.place(), "an arrow of a thread that is not named");
+    processes.back().arrows.push_back(end);
   }
 
   void counter(JsonObject& event, const std::string& name) {

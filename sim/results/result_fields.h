@@ -42,6 +42,18 @@
 //   choice(name, value, all)          an enumerator, by to_string()
 //   counts(name, pairs)               text -> whole number, in one line
 //   lines(name, texts)                a text a line
+//   nullable_object(name, optional, fields)   an object in one line, or null
+//   nullable_range(name, optional)    [lowest, highest], or null
+//   nullable_point(name, optional)    a point, or null
+//   optional_yaml(name, optional)     a YAML value, only where there is one
+//   numbers(name, numbers)            in one line
+//   named_numbers(name, pairs)        name -> number, in one line; null where there is none
+//   points(name, lists of pairs)      points, one a line
+//   pairs(name, terms)                of each term its name -> [first, second], null where there is none
+//   cells(pairs)                      columns of a table of the user's, under their own names
+//   in_unit(name, unit, value)        a number under "name_unit"
+//
+// field_schema.h makes the JSON Schema of documents of the same fields (`convoy show schema results`).
 
 namespace convoy::inline results {
 
@@ -290,5 +302,18 @@ inline constexpr auto manifest_fields = [](auto& archive, auto& manifest) {
 };
 
 inline constexpr std::string_view results_schema = "convoy.results/1";
+
+/// results.json. Its reader takes the runs one by one and has no need of this.
+inline constexpr auto results_fields = [](auto& archive, const Results& results) {
+  const auto done = static_cast<std::int64_t>(results.runs.size());
+  archive.constant("schema", results_schema);
+  archive.field("experiment", results.experiment);
+  archive.field("points", results.points.value_or(done + static_cast<std::int64_t>(results.failed.size())));
+  archive.field("done", done);
+  archive.list("failed", results.failed, failed_fields);
+  archive.blocks("runs", results.runs, run_fields);
+  archive.list_where(!results.schedules.empty(), "schedules", results.schedules, schedule_fields);
+  archive.block("manifest", results.manifest, manifest_fields);
+};
 
 }  // namespace convoy::results

@@ -8,6 +8,7 @@
 #include "sim/base/clean_text.h"
 #include "sim/base/quantity.h"
 #include "sim/results/comparison.h"
+#include "sim/results/field_schema.h"
 #include "sim/results/field_writer.h"
 #include "sim/results/report/html.h"
 #include "sim/results/report/page.h"
@@ -22,23 +23,23 @@ using Coordinates = std::vector<std::pair<std::string, YamlNode>>;
 
 constexpr std::size_t most_listed = 20, page_rows = 2000;
 
-void write_points(JsonWriter& json, const char* name, const std::vector<Coordinates>& list) {
-  json.key(name);
-  json.begin_array();
-  for (const Coordinates& point : list) {
-    json.begin_object(Style::compact);
-    for (const auto& [path, value] : point) json.field(path, value);
-    json.end_object();
-  }
-  json.end_array();
-}
+constexpr auto changed_fields = [](auto& archive, auto& point) {
+  archive.point("point", point.point);
+  archive.texts("ids", {point.ids.begin(), point.ids.end()});
+  archive.range("step_time_s", point.step_time_s);
+  archive.pairs("terms", point.terms);
+  archive.texts("because", point.because);
+};
 
-void write_pair(JsonWriter& json, const char* name, const std::array<std::optional<double>, 2>& values) {
-  json.key(name);
-  json.begin_array(Style::compact);
-  for (const std::optional<double>& value : values) value ? json.value(*value) : json.null();
-  json.end_array();
-}
+constexpr auto comparison_fields = [](auto& archive, auto& comparison) {
+  archive.constant("schema", "convoy.compare/1");
+  archive.field("a", comparison.names[0]);
+  archive.field("b", comparison.names[1]);
+  archive.field("same", comparison.same);
+  archive.points("only_a", comparison.only[0]);
+  archive.points("only_b", comparison.only[1]);
+  archive.blocks("changed", comparison.changed, changed_fields);
+};
 
 std::string point_text(const Coordinates& point) {
   std::string text;
@@ -148,32 +149,14 @@ std::vector<std::string> own_reasons(const ChangedPoint& point, const std::vecto
 
 void write_json(const Comparison& comparison, std::ostream& out) {
   JsonWriter json(out);
+  FieldWriter archive(json);
   json.begin_object();
-  json.field("schema", "convoy.compare/1");
-  json.field("a", comparison.names[0]);
-  json.field("b", comparison.names[1]);
-  json.field("same", comparison.same);
-  write_points(json, "only_a", comparison.only[0]);
-  write_points(json, "only_b", comparison.only[1]);
-  json.key("changed");
-  json.begin_array();
-  for (const ChangedPoint& point : comparison.changed) {
-    json.begin_object();
-    FieldWriter archive(json);
-    archive.point("point", point.point);
-    archive.texts("ids", {point.ids.begin(), point.ids.end()});
-    archive.range("step_time_s", point.step_time_s);
-    json.key("terms");
-    json.begin_object();
-    for (const ComparedTerm& term : point.terms) write_pair(json, term.name.c_str(), term.values);
-    json.end_object();
-    archive.texts("because", point.because);
-    json.end_object();
-  }
-  json.end_array();
+  comparison_fields(archive, comparison);
   json.end_object();
   json.raw("\n");
 }
+
+std::string comparison_schema_text() { return schema_text<Comparison>(comparison_fields); }
 
 std::string comparison_text(const Comparison& comparison) {
   std::string text = comparison_summary(comparison) + "\n";

@@ -14,10 +14,15 @@ namespace {
 
 constexpr std::size_t runs_in_full = 20;
 constexpr double nothing = 5e-5;  ///< shares of a step below this are not shown in a table
+constexpr double no_gain = 5e-4;  ///< a smaller share of the step would be told as 0.0 %
 constexpr double no_money_usd = 1e-9;
 
 std::string signed_text(double gain, const std::string& amount) {
   return fmt::format("{} {}", amount, gain > 0 ? "less" : "more");
+}
+
+bool gains_no_time(const Counterfactual& counterfactual, const RunResult& run) {
+  return std::abs(counterfactual.gain_s) < no_gain * run.step_time_s;
 }
 
 std::string rows_of(const RunResult& run) {
@@ -25,13 +30,13 @@ std::string rows_of(const RunResult& run) {
   for (const Counterfactual& row : run.counterfactuals) {
     change_width = std::max(change_width, width_of(row.change));
     gain_width = std::max(gain_width, width_of(gain_text(row, run)));
-    usd_width = std::max(usd_width, width_of(gain_usd_text(row)));
+    usd_width = std::max(usd_width, width_of(gain_usd_text(row, run)));
   }
   std::string text;
   for (const Counterfactual& row : run.counterfactuals) {
     std::string line =
         fmt::format("  {:<{}}  {:<{}}  {:<{}}  {}", row.change, change_width, gain_text(row, run), gain_width,
-                    gain_usd_text(row), usd_width, gain_memory_text(row, run));
+                    gain_usd_text(row, run), usd_width, gain_memory_text(row, run));
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + '\n';
   }
@@ -45,7 +50,7 @@ std::string rows_of(const RunResult& run) {
 
 std::string gain_text(const Counterfactual& counterfactual, const RunResult& run) {
   const double share = counterfactual.gain_s / run.step_time_s;
-  if (std::abs(share) < nothing) return "no gain";
+  if (gains_no_time(counterfactual, run)) return "no gain";
   return signed_text(share, fmt::format("{} ({})", format_time(std::abs(counterfactual.gain_s)),
                                         percent_text(std::abs(share)))) +
          (counterfactual.global_batch != run.global_batch ? " for as many images" : "");
@@ -60,10 +65,14 @@ std::string gain_memory_text(const Counterfactual& counterfactual, const RunResu
   return text;
 }
 
-std::string gain_usd_text(const Counterfactual& counterfactual) {
+std::string gain_usd_text(const Counterfactual& counterfactual, const RunResult& run) {
   if (!counterfactual.gain_usd_per_epoch) return {};
   const double usd = *counterfactual.gain_usd_per_epoch;
-  if (std::abs(usd) < no_money_usd) return "as many USD an epoch";
+  // The money of a time that is told as no gain is none either. An epoch at the same price changes by the same
+  // share as the step; the double of it lets rounding pass.
+  const double least_usd =
+      gains_no_time(counterfactual, run) ? 2 * no_gain * run.cost_usd_per_epoch.value_or(0) : 0;
+  if (std::abs(usd) < std::max(no_money_usd, least_usd)) return "as many USD an epoch";
   return signed_text(usd, fmt::format("{:.3g} USD an epoch", std::abs(usd)));
 }
 

@@ -20,7 +20,7 @@ std::string variability_text(const RunResult& run);
 /// many images" where it has others.
 std::string gain_text(const Counterfactual& counterfactual, const RunResult& run);
 /// "0.12 USD less", or "" if prices are not known.
-std::string gain_usd_text(const Counterfactual& counterfactual);
+std::string gain_usd_text(const Counterfactual& counterfactual, const RunResult& run);
 /// "1.2 GiB more of memory, does not fit"; "" where the peak stays as it is.
 std::string gain_memory_text(const Counterfactual& counterfactual, const RunResult& run);
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "sim/results/write_trace.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 
 #include "sim/results/json_writer.h"
@@ -32,7 +35,11 @@ class TraceWriter::Impl {
     for (const TraceMemory& memory : process.memory)
       for (const TraceMemoryPoint& point : memory.points) counter(memory.name, point);
     for (const TraceTrafficPoint& point : process.traffic) counter(point);
+    for (const TraceArrowEnd& end : process.arrows) arrow(end);
+    if (process.left_out > 0) left_out(process.left_out);
   }
+
+  void begin_run() { first_arrow_ = next_arrow_; }
 
  private:
   void begin(const char* phase, std::int64_t tid, std::string_view name) {
@@ -59,9 +66,10 @@ class TraceWriter::Impl {
     const double start_ns = std::round(span.start_s * 1e9), end_ns = std::round(span.end_s * 1e9);
     json_.field("ts", start_ns / 1000);
     json_.field("dur", (end_ns - start_ns) / 1000);
+    const bool computes = span.flops > 0 || span.memory_bytes > 0 || span.images > 0;
+    if (computes || span.bytes > 0) json_.field("cat", computes ? "kernel" : "communication");
     if (span.critical) json_.field("cname", critical_colour);
-    if (span.critical || span.flops > 0 || span.memory_bytes > 0 || span.images > 0 || span.bytes > 0)
-      arguments(span);
+    if (span.critical || computes || span.bytes > 0 || !span.shape.empty()) arguments(span);
     json_.end_object();
   }
 
@@ -73,6 +81,27 @@ class TraceWriter::Impl {
     if (span.images > 0) json_.field("images", span.images);
     if (span.bytes > 0) json_.field("bytes", span.bytes);
     if (span.critical) json_.field("critical", true);
+    if (!span.shape.empty()) json_.field("shape", span.shape);
+    json_.end_object();
+  }
+
+  void arrow(const TraceArrowEnd& end) {
+    begin(end.begins ? "s" : "f", end.thread + 1, "waits for");
+    json_.field("ts", std::round(end.time_s * 1e9) / 1000);
+    json_.field("cat", "dependency");
+    json_.field("id", first_arrow_ + end.id);
+    if (!end.begins) json_.field("bp", "e");  // at the span around this time, not at the next one
+    json_.end_object();
+    next_arrow_ = std::max(next_arrow_, first_arrow_ + end.id + 1);
+  }
+
+  void left_out(std::int64_t events) {
+    begin("M", 0, "process_labels");
+    json_.key("args");
+    json_.begin_object();
+    json_.field("labels", fmt::format("{} smaller events left out", events));
+    json_.field("left_out", events);
+    json_.end_object();
     json_.end_object();
   }
 
@@ -98,11 +127,12 @@ class TraceWriter::Impl {
   }
 
   JsonWriter json_;
-  std::int64_t pid_ = 0;
+  std::int64_t pid_ = 0, first_arrow_ = 0, next_arrow_ = 0;
 };
 
 TraceWriter::TraceWriter(std::ostream& out) : impl_(std::make_unique<Impl>(out)) {}
 TraceWriter::~TraceWriter() = default;
+void TraceWriter::begin_run() { impl_->begin_run(); }
 void TraceWriter::add(const TraceProcess& process) { impl_->add(process); }
 
 }  // namespace convoy::results

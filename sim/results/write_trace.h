@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <iosfwd>
 #include <memory>
 #include <string>
@@ -21,6 +23,16 @@ struct TraceSpan {
   double images = 0;        ///< that it computes on
   double bytes = 0;         ///< that this endpoint sends and receives in it
   bool critical = false;    ///< on the step's critical path
+  std::string shape = {};   ///< of a convolution or product on this device: "64>256 1x1, 56x56"
+};
+
+/// One end of an arrow from a task to one that waits for it. The other end, with the same id, may be in another
+/// process.
+struct TraceArrowEnd {
+  std::int64_t id = 0;
+  std::int64_t thread = 0;  ///< index into TraceProcess::threads
+  double time_s = 0;        ///< within a span of that thread
+  bool begins = false;
 };
 
 /// One stream of a device or host. Its spans are ordered by start and nest properly or do not overlap.
@@ -52,7 +64,18 @@ struct TraceProcess {
   std::vector<TraceThread> threads;
   std::vector<TraceMemory> memory = {};
   std::vector<TraceTrafficPoint> traffic = {};  ///< over the step, ordered by time; empty: none
+  std::vector<TraceArrowEnd> arrows = {};
+  std::int64_t left_out = 0;  ///< spans, points and ends of arrows that keep_largest took away
 };
+
+/// The most events that a run has in trace.json, beside names.
+inline constexpr std::size_t most_trace_events = 250'000;
+
+/// Takes the least of the events away where there are more than `most`: of half of `most` spans those on the
+/// critical path stay, then the longest; of a quarter of `most` points of counters those at which a counter
+/// changes most for its range; of arrows, a quarter of `most` ends, those whose both ends are in spans that
+/// stay, the first ones. Each process tells how many it lost.
+void keep_largest(std::vector<TraceProcess>& processes, std::size_t most = most_trace_events);
 
 /// Name of the counter that shows TraceProcess::traffic.
 inline constexpr std::string_view traffic_counter = "network";
@@ -60,13 +83,16 @@ inline constexpr std::string_view traffic_counter = "network";
 /// The colour of spans on the critical path, by chrome://tracing's names.
 inline constexpr std::string_view critical_colour = "terrible";
 
-/// Writes trace.json in Chrome's trace event format (JSON object form, complete events, and counters for
-/// memory and traffic; times in microseconds), which Perfetto and chrome://tracing load. Processes are
-/// written as they come.
+/// Writes trace.json in Chrome's trace event format (JSON object form, complete events, counters for memory and
+/// traffic, and flow events for arrows; times in microseconds), which Perfetto and chrome://tracing load.
+/// Categories are those of PyTorch's traces: "kernel" computes; "communication" here. Processes are written as
+/// they come.
 class TraceWriter {
  public:
   explicit TraceWriter(std::ostream& out);
   ~TraceWriter();
+  /// What follows is of another run: its arrows' ids are others.
+  void begin_run();
   void add(const TraceProcess& process);
 
  private:

@@ -390,6 +390,7 @@ RunOutput simulate(const PreparedRun& run, bool with_trace) {
     add_timeline(run, replayed, with_trace, output);
   else if (with_trace)
     output.trace = trace_of(run.plan, run.machine, run.cost, replayed);
+  keep_largest(output.trace);
   return output;
 }
 

@@ -217,6 +217,24 @@ std::vector<std::string> model_warnings(Preparer& preparer) {
   return {warnings.begin(), warnings.end()};
 }
 
+std::vector<std::string> slow_points(Preparer& preparer) {
+  const Experiment& experiment = preparer.experiment();
+  constexpr std::size_t looked_at = 100;
+  std::set<std::string> models;
+  std::vector<std::string> told;
+  for (std::size_t i = 0; i < std::min(looked_at, experiment.size()); ++i) {
+    try {
+      const Point point = experiment.point(i);
+      if (!point.numerics) return told;
+      if (!models.insert(fingerprint(point.model)).second) continue;
+      const std::string slow = slow_learning(*point.numerics, preparer.prepare(i));
+      if (!slow.empty()) told.push_back(slow);
+    } catch (const InputError&) {  // the point's failure reports it
+    }
+  }
+  return told;
+}
+
 bool run_sweep(Preparer& preparer, const SweepOptions& options, Store& store) {
   const std::vector<std::size_t> todo = missing_points(store, options);
   SweepProgress progress{0, todo.size(), 0, 0, 0};

@@ -39,6 +39,8 @@ struct SweepOptions {
   /// Called, before anything is simulated, with the points whose stored runs are damaged: they are computed
   /// again.
   std::function<void(const std::vector<std::size_t>& points)> damaged = [](const auto&) {};
+  /// Called, before anything is simulated, with what takes long.
+  std::function<void(const std::string& warning)> slow = [](const auto&) {};
   std::function<bool()> stop = [] { return false; };  ///< asked several times a second
 };
 
@@ -76,6 +78,10 @@ SweepCheck check_sweep(
 
 /// What the models of the preparer's experiment were read without, one line each, for those that can be read.
 std::vector<std::string> model_warnings(Preparer& preparer);
+
+/// What will take long, told before it begins: points that learn (numerics), by the first of each network that
+/// can be prepared.
+std::vector<std::string> slow_points(Preparer& preparer);
 
 /// Simulates the points that the store does not have, each in a process, and stores them. Failures are stored
 /// too, with their reasons, and are tried again by the next sweep.

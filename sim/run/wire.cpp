@@ -19,6 +19,14 @@ constexpr auto span_fields = [](auto& archive, auto& span) {
   archive.field("images", span.images);
   archive.field("bytes", span.bytes);
   archive.field("critical", span.critical);
+  archive.field("shape", span.shape);
+};
+
+constexpr auto arrow_fields = [](auto& archive, auto& end) {
+  archive.field("id", end.id);
+  archive.field("thread", end.thread);
+  archive.field("time_s", end.time_s);
+  archive.field("begins", end.begins);
 };
 
 constexpr auto thread_fields = [](auto& archive, auto& thread) {
@@ -47,6 +55,8 @@ constexpr auto process_fields = [](auto& archive, auto& process) {
   archive.list("threads", process.threads, thread_fields);
   archive.list("memory", process.memory, memory_fields);
   archive.list("traffic", process.traffic, traffic_fields);
+  archive.list("arrows", process.arrows, arrow_fields);
+  archive.field("left_out", process.left_out);
 };
 
 constexpr auto trace_fields = [](auto& archive, auto& trace) {

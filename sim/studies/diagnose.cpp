@@ -172,6 +172,24 @@ std::vector<DiagnosedTerm> terms_of(const KinetoTrace& trace, const std::vector<
   return parts;
 }
 
+/// The measured step as a process before those of the predicted one.
+std::vector<TraceProcess> both_steps(const KinetoTrace& trace, std::vector<TraceProcess> predicted) {
+  TraceProcess measured{"measured", {}};
+  for (const TracedStretch& stretch : trace.first_step) {
+    if (measured.threads.empty() || measured.threads.back().name != stretch.thread)
+      measured.threads.push_back({stretch.thread, {}});
+    measured.threads.back().spans.push_back({stretch.name, stretch.start_s, stretch.end_s});
+  }
+  std::vector<TraceProcess> both;
+  both.push_back(std::move(measured));
+  for (TraceProcess& process : predicted) {
+    process.name = "predicted: " + process.name;
+    both.push_back(std::move(process));
+  }
+  keep_largest(both);
+  return both;
+}
+
 void check_trace(const KinetoTrace& trace, const std::string& file, const DeviceType& device) {
   if (trace.steps == 0)
     throw InputError({file, 0, 0},
@@ -185,7 +203,8 @@ void check_trace(const KinetoTrace& trace, const std::string& file, const Device
 
 }  // namespace
 
-TraceDiagnosis diagnose_trace(const std::string& file, const Experiment& experiment, std::size_t jobs) {
+TraceDiagnosis diagnose_trace(const std::string& file, const Experiment& experiment, std::size_t jobs,
+                              bool with_steps) {
   if (experiment.size() != 1)
     throw InputError({file, 0, 0}, fmt::format("a trace is of one point, and the experiment has {}; --set "
                                                "sweep.KEY=[VALUE] leaves one value of a key",
@@ -218,7 +237,9 @@ TraceDiagnosis diagnose_trace(const std::string& file, const Experiment& experim
                                  "batch",
                                  run.graph->model.name, kernels.front().images));
   const Explanation explanation(preparer, experiment.resolved(0), nullptr, jobs);
-  diagnosis.run = simulate(run, false).result;
+  RunOutput predicted = simulate(run, with_steps);
+  diagnosis.run = std::move(predicted.result);
+  if (with_steps) diagnosis.steps_drawn = both_steps(trace, std::move(predicted.trace));
   explanation.add_to(diagnosis.run);
   diagnosis.experiment = experiment.name();
   diagnosis.steps = trace.steps;

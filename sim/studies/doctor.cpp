@@ -11,6 +11,7 @@
 #include "sim/base/quantity.h"
 #include "sim/costs/residuals.h"
 #include "sim/planning/answer.h"
+#include "sim/results/field_schema.h"
 #include "sim/results/field_text.h"
 #include "sim/results/text.h"
 #include "sim/run/evaluate.h"
@@ -111,17 +112,29 @@ Flip flip_of(const PlanAnswer& answer) {
 
 double normal_below(double z) { return std::erfc(-z / std::sqrt(2.0)) / 2; }
 
-void write_run(JsonWriter& json, const DoctorRun& run) {
-  FieldWriter archive(json);
-  json.begin_object();
-  json.field("id", run.id);
+constexpr auto doctor_run_fields = [](auto& archive, auto& run) {
+  archive.field("id", run.id);
   archive.point("point", run.point);
-  json.field("step_time_s", run.step_time_s);
-  run.interval ? archive.object("interval", *run.interval, interval_fields) : archive.null("interval");
-  json.field("spread", run.spread);
+  archive.field("step_time_s", run.step_time_s);
+  archive.nullable_object("interval", run.interval, interval_fields);
+  archive.field("spread", run.spread);
   archive.list("inputs", run.inputs, input_fields);
-  json.end_object();
-}
+};
+
+constexpr auto flip_fields = [](auto& archive, auto& flip) {
+  archive.field("chance", flip.chance);
+  archive.list("rivals", flip.rivals, [](auto& of_rival, auto& rival) {
+    of_rival.field("servers", rival.servers);
+    of_rival.field("chance", rival.chance);
+  });
+};
+
+constexpr auto doctor_fields = [](auto& archive, auto& diagnosis) {
+  archive.constant("schema", "convoy.doctor/1");
+  archive.field("experiment", diagnosis.experiment);
+  archive.blocks("runs", diagnosis.runs, doctor_run_fields);
+  archive.optional_block("flip", diagnosis.flip, flip_fields);
+};
 
 std::string known_text(const DoctorInput& input) {
   return input.spread ? fmt::format("{} +-{:.3g} %", input.grade, 100 * std::expm1(*input.spread))
@@ -277,26 +290,14 @@ Diagnosis diagnose_file(const Experiment& experiment, const std::string& prices,
 
 void write_doctor(const Diagnosis& diagnosis, std::ostream& out) {
   JsonWriter json(out);
+  FieldWriter archive(json);
   json.begin_object();
-  json.field("schema", "convoy.doctor/1");
-  json.field("experiment", diagnosis.experiment);
-  json.key("runs");
-  json.begin_array();
-  for (const DoctorRun& run : diagnosis.runs) write_run(json, run);
-  json.end_array();
-  if (diagnosis.flip) {
-    json.key("flip");
-    json.begin_object();
-    json.field("chance", diagnosis.flip->chance);
-    FieldWriter(json).list("rivals", diagnosis.flip->rivals, [](auto& archive, auto& rival) {
-      archive.field("servers", rival.servers);
-      archive.field("chance", rival.chance);
-    });
-    json.end_object();
-  }
+  doctor_fields(archive, diagnosis);
   json.end_object();
   json.raw("\n");
 }
+
+std::string doctor_schema_text() { return schema_text<Diagnosis>(doctor_fields); }
 
 std::string doctor_text(const Diagnosis& diagnosis) {
   std::string text = diagnosis.experiment + '\n';

@@ -80,6 +80,8 @@ double chance_of_flip(const UncertainValue& choice, const std::vector<UncertainV
 
 /// Writes convoy.doctor/1 (docs/doctor.md).
 void write_doctor(const Diagnosis& diagnosis, std::ostream& out);
+/// JSON Schema of it.
+std::string doctor_schema_text();
 /// The same for people.
 std::string doctor_text(const Diagnosis& diagnosis);
 /// The same as a page (html_page).

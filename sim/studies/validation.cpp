@@ -12,6 +12,7 @@
 
 #include "sim/base/csv.h"
 #include "sim/base/quantity.h"
+#include "sim/results/field_schema.h"
 #include "sim/results/field_writer.h"
 #include "sim/run/experiment.h"
 #include "sim/run/simulate.h"
@@ -226,13 +227,9 @@ Validation validate_rows(const std::string& file, std::size_t jobs,
 namespace {
 
 constexpr auto row_fields = [](auto& archive, const ValidatedRow& row) {
-  for (const auto& [column, text] : row.cells)
-    if (const std::optional<double> number = parse_number(text))
-      archive.field(column, *number);
-    else
-      archive.field(column, text);
+  archive.cells(row.cells);
   archive.field("predicted", row.predicted);
-  row.interval ? archive.range("interval", *row.interval) : archive.null("interval");
+  archive.nullable_range("interval", row.interval);
   archive.field("error", row.error());
 };
 
@@ -251,18 +248,24 @@ constexpr auto term_fields = [](auto& archive, const ValidatedTerm& term) {
   archive.field("after", term.after);
 };
 
+constexpr auto validation_fields = [](auto& archive, const Validation& validation) {
+  archive.constant("schema", "convoy.validate/1");
+  archive.list("rows", validation.rows, row_fields);
+  archive.object("summary", validation, summary_fields);
+  archive.list("terms", validation.terms, term_fields);
+};
+
 }  // namespace
 
 void write_validation(const Validation& validation, std::ostream& out) {
   JsonWriter json(out);
   FieldWriter archive(json);
   json.begin_object();
-  archive.field("schema", "convoy.validate/1");
-  archive.list("rows", validation.rows, row_fields);
-  archive.object("summary", validation, summary_fields);
-  archive.list("terms", validation.terms, term_fields);
+  validation_fields(archive, validation);
   json.end_object();
   json.raw("\n");
 }
+
+std::string validation_schema_text() { return schema_text<Validation>(validation_fields); }
 
 }  // namespace convoy::studies

@@ -51,6 +51,8 @@ Validation validate_rows(const std::string& file, std::size_t jobs,
 
 /// Writes convoy.validate/1 (docs/compare.md).
 void write_validation(const Validation& validation, std::ostream& out);
+/// JSON Schema of it.
+std::string validation_schema_text();
 /// The same for people.
 std::string validation_text(const Validation& validation);
 /// The same as a page (html_page).

@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "sim/base/quantity.h"
+#include "sim/results/field_schema.h"
 #include "sim/results/field_writer.h"
 #include "sim/results/report/html.h"
 #include "sim/results/report/page.h"
@@ -25,6 +26,19 @@ constexpr auto diagnosed_fields = [](auto& archive, auto& term) {
   archive.field("measured_s", term.measured_s);
   archive.field("predicted_s", term.predicted_s);
   archive.gain("gap_s", term.gap_s());
+};
+
+constexpr auto trace_diagnosis_fields = [](auto& archive, auto& diagnosis) {
+  archive.constant("schema", "convoy.diagnose/1");
+  archive.field("experiment", diagnosis.experiment);
+  archive.field("steps", std::uint64_t{diagnosis.steps});
+  archive.field("measured_step_time_s", diagnosis.measured_s);
+  archive.field("step_time_s", diagnosis.run.step_time_s);
+  archive.field("matched_share", diagnosis.matched_share);
+  archive.list("terms", diagnosis.terms, diagnosed_fields);
+  archive.list("operations", diagnosis.operations, diagnosed_fields);
+  archive.list("remedies", diagnosis.run.counterfactuals, counterfactual_fields);
+  archive.list("refused_changes", diagnosis.run.refused_changes, refused_change_fields);
 };
 
 /// "82.1 ms measured, 90.3 ms predicted: +10.0 %"
@@ -76,18 +90,16 @@ void write_diagnosis(const TraceDiagnosis& diagnosis, std::ostream& out) {
   JsonWriter json(out);
   FieldWriter archive(json);
   json.begin_object();
-  json.field("schema", "convoy.diagnose/1");
-  json.field("experiment", diagnosis.experiment);
-  json.field("steps", static_cast<double>(diagnosis.steps));
-  json.field("measured_step_time_s", diagnosis.measured_s);
-  json.field("step_time_s", diagnosis.run.step_time_s);
-  json.field("matched_share", diagnosis.matched_share);
-  archive.list("terms", diagnosis.terms, diagnosed_fields);
-  archive.list("operations", diagnosis.operations, diagnosed_fields);
-  archive.list("remedies", diagnosis.run.counterfactuals, counterfactual_fields);
-  archive.list("refused_changes", diagnosis.run.refused_changes, refused_change_fields);
+  trace_diagnosis_fields(archive, diagnosis);
   json.end_object();
   json.raw("\n");
+}
+
+std::string diagnosis_schema_text() { return schema_text<TraceDiagnosis>(trace_diagnosis_fields); }
+
+void write_joint_trace(const TraceDiagnosis& diagnosis, std::ostream& out) {
+  TraceWriter writer(out);
+  for (const TraceProcess& process : diagnosis.steps_drawn) writer.add(process);
 }
 
 std::string diagnosis_text(const TraceDiagnosis& diagnosis) {
@@ -108,7 +120,7 @@ void write_page(const TraceDiagnosis& diagnosis, std::ostream& out) {
   std::vector<HtmlRow> rows;
   for (const Counterfactual& row : diagnosis.run.counterfactuals)
     rows.push_back({{row.change, format_time(row.step_time_s), gain_text(row, diagnosis.run),
-                     gain_usd_text(row), gain_memory_text(row, diagnosis.run)}});
+                     gain_usd_text(row, diagnosis.run), gain_memory_text(row, diagnosis.run)}});
   body += "<h2>What would help, as predicted</h2>\n" +
           html_table({{"change"}, {"step", true}, {"gain"}, {"an epoch"}, {"memory"}}, rows);
   out << html_page(diagnosis.experiment, body);

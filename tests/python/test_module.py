@@ -148,6 +148,39 @@ class Runs(InFolder):
         self.assertAlmostEqual(max(convoy.run(EXPERIMENT)[0].timeline().spans()["end_s"]),
                                convoy.run(EXPERIMENT)[0].step_time_s)
 
+    def test_arrows_of_a_trace_lead_from_the_end_of_a_span_to_the_beginning_of_one_that_waits_for_it(self):
+        for strategy in ({"kind": "data_parallel", "sync": "all_reduce", "algorithm": "ring", "bucket": "1KiB"},
+                         {"kind": "pipeline", "stages": 2, "micro_batches": 4},
+                         {"kind": "data_parallel", "sync": "parameter_server", "servers": 2}):
+            with self.subTest(strategy["kind"]):
+                experiment = {**EXPERIMENT, "strategy": strategy}
+                experiment["cluster"] = {**EXPERIMENT["cluster"], "nodes": [{"name": "n", "count": 2, "server": "box"}]}
+                pathlib.Path("s.yaml").write_text(json.dumps(experiment))
+                self.program("run", "s.yaml", "--trace", "--fresh", "--out", "o", "--set",
+                             "sweep.training.batch_per_device=[8, 16]")
+                events = json.loads(pathlib.Path("o/trace.json").read_text())["traceEvents"]
+                spans, arrows = {}, {}
+                for event in events:
+                    if event["ph"] == "X":
+                        spans.setdefault((event["pid"], event["tid"]), []).append(event)
+                    elif event["ph"] in "sf":
+                        arrows.setdefault(event["id"], []).append(event)
+                self.assertGreater(len(arrows), 4)
+                across_hosts = 0
+                for pair in arrows.values():
+                    begin, end = sorted(pair, key=lambda event: event["ph"] == "f")
+                    self.assertEqual(begin["ph"] + end["ph"], "sf")
+                    across_hosts += begin["pid"] != end["pid"]
+                    source, sink = spans[begin["pid"], begin["tid"]], spans[end["pid"], end["tid"]]
+                    # Times are written to the nanosecond.
+                    self.assertGreaterEqual(end["ts"] - begin["ts"], -0.0011)
+                    ends = [round(abs(begin["ts"] - span["ts"] - span["dur"]), 3) <= 0.002 for span in source]
+                    begins = [round(end["ts"], 3) == round(span["ts"], 3) for span in sink]
+                    if not (any(ends) and any(begins)):  # a message, from its sending's beginning to its receiving's end
+                        self.assertIn(round(begin["ts"], 3), [round(span["ts"], 3) for span in source])
+                        self.assertTrue(any(abs(end["ts"] - span["ts"] - span["dur"]) <= 0.0021 for span in sink))
+                self.assertEqual(across_hosts > 0, strategy["kind"] != "data_parallel" or "servers" in strategy)
+
     def test_large_arrays_of_the_interpreter_are_not_counted_as_memory_of_a_point(self):
         machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         held = bytearray(machine // 32)  # pages that nobody touches
@@ -313,6 +346,67 @@ class Others(InFolder):
         with self.assertRaises(convoy.InputError):
             convoy.calibrate("none.csv", device="k80")
 
+    def test_calibrate_with_the_model_of_a_trace(self):
+        trace = CONFIGS.parent / "tests/calibration/traces/resnet18_batch8_32x32_cpu.json.gz"
+        own = {"base": "epyc-7763", "peak": {"fp32": "78.4GFLOPS"}, "memory_bandwidth": "20GB/s", "sms": 1}
+        model = {"name": "resnet18", "input": [3, 32, 32]}
+        fit = convoy.calibrate(trace=trace, device=own, model=model, training={"optimizer": "momentum"})
+        self.assertEqual(fit.experiment["training"]["batch_per_device"], 8)
+        self.assertEqual({key: fit.device[key] for key in own}, own)
+        self.assertEqual(convoy.run(fit.experiment)[0].step_time_s, fit.diagnosis.step_time_s)
+        self.assertGreater(fit.diagnosis.matched_share, 0.98)
+        unfitted = {**fit.experiment, "cluster": {**fit.experiment["cluster"], "devices": {"calibrated": own}}}
+        before = convoy.diagnose(trace, unfitted)
+        for term in fit.diagnosis.terms:
+            if term.name in ("update", "batch_norm", "add"):  # what the fit has a key for, and nothing stands against
+                self.assertLess(abs(term.gap_s), 0.1 * term.measured_s, term.name)
+        self.assertEqual(before.measured_step_time_s, fit.diagnosis.measured_step_time_s)
+        self.assertNotEqual(before.step_time_s, fit.diagnosis.step_time_s)
+        # As with the device in a file.
+        pathlib.Path("lab.yaml").write_text(json.dumps({"cluster": {
+            "nodes": [{"name": "n", "count": 1, "server": "own"}], "devices": {"lab-cpu": own},
+            "servers": {"own": {"devices": [{"device": "lab-cpu", "count": 1}], "interconnect": {"kind": "none"}}}}}))
+        self.assertEqual(convoy.calibrate(trace, device="lab-cpu", experiment="lab.yaml").yaml, fit.yaml)
+        four = convoy.run({**fit.experiment, "strategy": {"kind": "data_parallel", "sync": "all_reduce"},
+                           "cluster": fit.cluster(4, fabric={"kind": "switch", "bandwidth": "1Gbps", "latency": "50us"})})
+        self.assertEqual(four[0].devices, 4)
+        for wrong in ({}, {"trace": trace}, {"device": own}, {"profiles": trace, "device": own, "model": model},
+                      {"trace": trace, "device": "lab-cpu", "experiment": "lab.yaml", "model": model}):
+            with self.assertRaises(TypeError):
+                convoy.calibrate(**wrong)
+        with self.assertRaisesRegex(convoy.InputError, "another network"):
+            convoy.calibrate(trace=trace, device=own, model="alexnet")
+
+    def test_a_saving_of_money_is_no_gain_where_that_of_time_is_none(self):
+        # An hour is so dear that 0.01 % of it is money.
+        experiment = json.loads(json.dumps(EXPERIMENT))
+        experiment["model"]["layers"][0]["out_channels"] = 64
+        experiment["training"].update(batch_per_device=4096, dataset={"samples": 10 ** 9})
+        cluster = experiment["cluster"]
+        cluster["servers"]["box"]["price"] = "1000000USD/h"
+        cluster["fabric"].update(bandwidth="100Gbps", latency="1us")
+        cluster["devices"]["ideal"]["peak"] = {"fp32": "1TFLOPS"}
+        experiment["strategy"]["bucket"] = "64KiB"
+        pathlib.Path("dear.yaml").write_text(json.dumps(experiment))
+        printed = self.program("run", "dear.yaml", "--explain", "--out", "o")
+        rows = json.loads(pathlib.Path("o/results.json").read_text())["runs"][0]
+        small = [row["change"] for row in rows["counterfactuals"]
+                 if 0 < abs(row["gain_s"]) < 5e-4 * rows["step_time_s"] and abs(row["gain_usd_per_epoch"]) > 1]
+        self.assertGreater(len(small), 1)
+        for change in small:
+            line = next(line for line in printed.splitlines() if line.strip().startswith(change))
+            self.assertRegex(line, "no gain +as many USD an epoch")
+        self.assertNotIn("(0.0 %)", printed)
+
+    def test_learning_that_takes_long_is_told_before_it_begins(self):
+        experiment = {**EXPERIMENT, "model": {"name": "resnet18", "input": [3, 32, 32]},
+                      "numerics": {"data": {"kind": "drawn"}, "steps": 400}}
+        with self.assertRaisesRegex(convoy.ConvoyWarning, "numerics: 400 steps of resnet18 with 32 images compute real "
+                                    "values for about .* on one core"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", convoy.ConvoyWarning)
+                convoy.run(experiment)
+
     def test_save_trace(self):
         def event(number, name, start, us, shapes):
             return types.SimpleNamespace(
@@ -373,6 +467,16 @@ class Others(InFolder):
         self.assertEqual(diagnosis.to_json(), self.program("diagnose", str(trace), "lab.yaml", "--json"))
         self.assertEqual(str(diagnosis), self.program("diagnose", str(trace), "lab.yaml"))
         self.assertIn("<iframe", diagnosis._repr_html_())
+        convoy.diagnose(trace, experiment, joint_trace="both.json")
+        events = json.loads(pathlib.Path("both.json").read_text())["traceEvents"]
+        names = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+        self.assertEqual(names, {1: "measured", 2: "predicted: n0"})
+        ends = {pid: max(event["ts"] + event["dur"] for event in events if event["ph"] == "X" and event["pid"] == pid)
+                for pid in names}
+        # The first of five measured steps, from its first operation to the optimizer's end, and the predicted one.
+        self.assertAlmostEqual(ends[1] * 1e-6 / diagnosis.measured_step_time_s, 1, delta=0.2)
+        self.assertAlmostEqual(ends[2] * 1e-6, diagnosis.step_time_s, places=6)
+        self.assertIn("aten::conv2d", {event["name"] for event in events if event["pid"] == 1})
         with self.assertRaisesRegex(convoy.InputError, "another network"):
             convoy.diagnose(trace, experiment, set={"training.batch_per_device": 16})
 

@@ -3,6 +3,7 @@
 
 import sys
 import unittest
+import warnings
 
 try:
     import torch
@@ -70,6 +71,38 @@ class Torch(unittest.TestCase):
         self.assertTrue(os.path.exists(temporary))
         del experiment["model"]
         self.assertFalse(os.path.exists(temporary))
+
+    def test_what_the_forward_pass_does_not_use_is_told(self):
+        class Heads(Shared):
+            def __init__(self):
+                super().__init__()
+                self.aux = torch.nn.Sequential(torch.nn.Conv2d(16, 4, 1), torch.nn.Linear(4, 2))
+
+        heads = Heads()
+        with self.assertWarnsRegex(convoy.ConvoyWarning, r"does not use aux: 78 parameters are left out"):
+            shown = convoy.from_torch(heads, torch.zeros(1, 3, 14, 14)).show()
+        self.assertEqual(shown.parameters + 78, sum(p.numel() for p in heads.parameters()))
+
+    def test_an_auxiliary_head_of_training_is_there_in_eval_mode(self):
+        class Trained(Shared):
+            def __init__(self):
+                super().__init__()
+                self.aux = torch.nn.Conv2d(3, 5, 1, bias=False)
+
+            def forward(self, images):
+                values = super().forward(images)
+                return (values, self.aux(images)) if self.training else values
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", convoy.ConvoyWarning)
+            shown = convoy.from_torch(Trained().eval(), torch.zeros(1, 3, 14, 14)).show()
+        self.assertEqual(shown.parameters, sum(p.numel() for p in Trained().parameters()))
+
+    def test_folded_normalizations_are_told(self):
+        module = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.ReLU()).eval()
+        fused = torch.ao.quantization.fuse_modules(module, ["0", "1"])
+        with self.assertWarnsRegex(convoy.ConvoyWarning, "1 batch normalizations are folded into convolutions"):
+            convoy.from_torch(fused, torch.zeros(1, 3, 8, 8))
 
     def test_what_cannot_be_written(self):
         class Shape(torch.nn.Module):

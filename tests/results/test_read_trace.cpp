@@ -45,6 +45,9 @@ std::vector<TraceProcess> two_hosts() {
       {{"gpu0 memory", {{0, {1, 2, 3, 4, 5, 6}}, {2e-3, {1, 2, 3, 1e9 / 3, 5, 6}}}},
        {"gpu1 memory", {{0, {}}}}},
       {{0, 1e9 / 3, 0}, {3e-3, 0, 0}}};
+  first.threads[0].spans[1].shape = "3>64 7x7, 112x112";
+  first.arrows = {{0, 0, 1e-4, true}, {0, 0, 2e-3, false}, {1, 1, 1e-3, true}};
+  first.left_out = 17;
   return {first, {"run 2: n0", {{"\"odd\" name", {{"b", 1234.5678912345, 1234.6}}}}}};
 }
 
@@ -75,6 +78,9 @@ TEST_CASE("read trace: what no trace of convoy holds is refused with its place")
         "trace.json: traceEvents[0]: a span before any process is named");
   CHECK(trace_complaint(process + R"({"ph": "X", "pid": 1, "tid": 1, "name": "a", "ts": -1, "dur": 1})") ==
         "trace.json: traceEvents[1].ts: expected a number that is not below zero");
+  CHECK(trace_complaint(process + R"({"ph": "s", "pid": 1, "tid": 1, "name": "waits for", "ts": 1, "cat": "c",
+                                     "id": 0})") ==
+        "trace.json: traceEvents[1]: an arrow of a thread that is not named");
   CHECK(trace_complaint(process + R"({"ph": "i", "pid": 1, "tid": 1, "name": "a"})") ==
         "trace.json: traceEvents[1]: an event of kind 'i' is not convoy's");
   CHECK(trace_complaint(process +

@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "sim/results/write_trace.h"
 #include "tests/support/approx.h"
@@ -30,6 +32,59 @@ TEST_CASE("trace: processes and threads have names, spans are complete events in
   CHECK(events[3] ==
         json::parse(R"({"ph": "X", "pid": 1, "tid": 1, "name": "conv1.update", "ts": 1000, "dur": 500})"));
   CHECK(events[4]["pid"] == 2);
+}
+
+TEST_CASE("trace: arrows are flow events, whose ids differ from run to run") {
+  std::ostringstream out;
+  {
+    TraceWriter writer(out);
+    for (int run = 0; run < 2; ++run) {
+      writer.begin_run();
+      TraceProcess process{"n0", {{"gpu0 compute", {{"a", 0, 1e-3, 8}}}, {"gpu0 comm", {{"b", 1e-3, 2e-3}}}}};
+      process.arrows = {{0, 0, 0.999e-3, true}, {0, 1, 1e-3, false}};
+      writer.add(process);
+    }
+  }
+  const json trace = json::parse(out.str());
+  std::vector<json> flows;
+  for (const json& event : trace["traceEvents"])
+    if (event["ph"] == "s" || event["ph"] == "f") flows.push_back(event);
+  REQUIRE(flows.size() == 4);
+  CHECK(flows[0] == json::parse(R"({"ph": "s", "pid": 1, "tid": 1, "name": "waits for", "ts": 999,
+                                    "cat": "dependency", "id": 0})"));
+  CHECK(flows[1] == json::parse(R"({"ph": "f", "pid": 1, "tid": 2, "name": "waits for", "ts": 1000,
+                                    "cat": "dependency", "id": 0, "bp": "e"})"));
+  CHECK(flows[2]["id"] == 1);
+  CHECK(flows[3]["id"] == 1);
+}
+
+TEST_CASE("trace: of too many events the critical and the longest stay, and the largest changes") {
+  TraceProcess process{"n0", {{"compute", {}}, {"comm", {}}}};
+  for (int i = 0; i < 20; ++i)
+    process.threads[0].spans.push_back({std::to_string(i), i * 1.0, i + 0.01 * (i + 1)});
+  process.threads[0].spans[0].critical = true;  // the shortest
+  process.threads[1].spans.push_back({"long", 0, 30});
+  TraceMemory memory{"memory", {}};
+  for (int i = 0; i < 20; ++i) memory.points.push_back({i * 1.0, {i == 7 ? 100.0 : 50.0 + 0.1 * i}});
+  process.memory.push_back(memory);
+  process.arrows = {{0, 0, 0.005, true}, {0, 1, 0.005, false},  // both ends are drawn
+                    {1, 0, 19.0, true},  {1, 1, 19.0, false},   // the same
+                    {2, 0, 3.0, true},   {2, 1, 3.0, false}};   // from a span that goes
+  std::vector<TraceProcess> all{process}, kept{process};
+  keep_largest(all, 1000);
+  CHECK(all[0].left_out == 0);
+  CHECK(all[0].threads[0].spans.size() == 20);
+  keep_largest(kept, 16);  // 8 spans, 4 points, 4 ends of arrows
+  std::vector<std::string> names;
+  for (const TraceSpan& span : kept[0].threads[0].spans) names.push_back(span.name);
+  CHECK(names == std::vector<std::string>{"0", "14", "15", "16", "17", "18", "19"});
+  CHECK(kept[0].threads[1].spans.size() == 1);
+  std::vector<double> times;
+  for (const TraceMemoryPoint& point : kept[0].memory[0].points) times.push_back(point.time_s);
+  CHECK(std::vector<double>(times.begin(), times.begin() + 3) == std::vector<double>{0, 7, 8});
+  CHECK(times.size() <= 4);
+  CHECK(kept[0].arrows.size() == 4);
+  CHECK(kept[0].left_out == 13 + (20 - static_cast<std::int64_t>(times.size())) + 2);
 }
 
 TEST_CASE("trace: memory is a counter with a series for each class") {

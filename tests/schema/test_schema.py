@@ -86,10 +86,13 @@ def program_says(document, folder):
     return done.stderr or "refused"
 
 
+WRITTEN = ["results", "plan-answer", "comparison", "validation", "doctor", "diagnosis", "study", "reproduction"]
+
+
 class Schemas(unittest.TestCase):
     def test_every_schema_is_one(self):
         names = subprocess.run([CONVOY, "show", "schema", "--json"], check=True, capture_output=True, text=True)
-        self.assertEqual(json.loads(names.stdout), ["experiment", "plan", "model", "cluster", "device", "server"])
+        self.assertEqual(json.loads(names.stdout), ["experiment", "plan", "model", "cluster", "device", "server", "schedule", *WRITTEN])
         for name in json.loads(names.stdout):
             jsonschema.Draft7Validator.check_schema(json.loads(schema_text(name)))
 
@@ -124,6 +127,12 @@ class Accepted(unittest.TestCase):
                     continue  # blocks that models share
                 with self.subTest(path=str(path.relative_to(ROOT))):
                     self.assertEqual(complaints(name, document), [])
+
+    def test_every_schedule_of_an_all_reduce(self):
+        for path in sorted((ROOT / "configs" / "collectives").glob("*.yaml")):
+            with self.subTest(path=path.name):
+                self.assertEqual(complaints("schedule", load(path)), [])
+        self.assertNotEqual(complaints("schedule", {"rounds": "many"}), [])
 
     def test_examples_of_the_documentation(self):
         for page in sorted((ROOT / "docs").glob("*.md")) + [ROOT / "README.md"]:
@@ -315,6 +324,111 @@ class Broken(unittest.TestCase):
         print(f"seed {SEED}: of {trials} broken files the program refused {of_form} for their form and accepted "
               f"{accepted}")
         self.assertGreaterEqual(of_form, trials / 2)
+
+
+LAB = {
+    "experiment": "e", "model": "lenet5", "training": {"batch_per_device": 16, "dataset": {"samples": 1000}},
+    "cluster": {"server": "gcp-n1-standard-8-k80", "nodes": 2,
+                "fabric": {"kind": "switch", "bandwidth": "10Gbps", "latency": "25us"}},
+    "strategy": {"kind": "data_parallel", "sync": "all_reduce", "algorithm": "ring"}}
+PIPELINE = {"kind": "pipeline", "stages": 2, "micro_batches": 4, "schedule": "1f1b", "partition": "balanced"}
+ELASTIC = {"kind": "elastic", "inner": {"kind": "data_parallel", "sync": "all_reduce"},
+           "schedule": [{"at_step": 0, "devices": 4}, {"at_step": 3, "devices": 2}], "reconfigure": "restart"}
+AUTO = {"kind": "auto", "candidates": [{"kind": "data_parallel", "sync": "all_reduce", "algorithm": ["ring", "tree"]}]}
+# What a device of a trace needs: the model, the batch and the kind of device that it is of.
+OF_TRACE = {"experiment": "t", "model": {"name": "resnet18", "input": [3, 32, 32]}, "training": {"batch_per_device": 8},
+            "strategy": {"kind": "single"},
+            "cluster": {"nodes": [{"name": "n", "count": 1, "server": "box"}],
+                        "servers": {"box": {"devices": [{"device": "mine", "count": 1}], "interconnect": {"kind": "none"}}},
+                        "devices": {"mine": {"base": "epyc-7763", "sms": 1}}}}
+
+
+class Written(unittest.TestCase):
+    """What the program writes is what the schemas of its documents say, and nothing else."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def written(self, name, *arguments, codes=(0,)):
+        done = subprocess.run([CONVOY, *arguments], capture_output=True, text=True, cwd=self.folder, timeout=120)
+        self.assertIn(done.returncode, codes, done.stderr)
+        document = json.loads(done.stdout)
+        self.assertEqual(complaints(name, document), [])
+        return document
+
+    def experiment(self, document, name="e.yaml", **changes):
+        (self.folder / name).write_text(json.dumps({**document, **changes}))
+        return name
+
+    def test_results_of_all_kinds(self):
+        self.written("results", "run", self.experiment(LAB), "--json", "--explain")
+        self.written("results", "run", self.experiment(LAB), "--json", "--full", "--set",
+                     "sweep={training.batch_per_device: [8, 100000000]}", codes=(0, 2, 3))
+        self.written("results", "run", self.experiment(LAB, strategy=PIPELINE), "--json")
+        self.written("results", "run", self.experiment(LAB, strategy=AUTO), "--json")
+        self.written("results", "run", self.experiment(
+            LAB, strategy=ELASTIC, training={"global_batch": 32, "dataset": {"samples": 1000}},
+            cluster={**LAB["cluster"], "nodes": 4}), "--json", codes=(0, 1, 2))
+        self.written("results", "run", self.experiment(
+            LAB, strategy={"kind": "data_parallel", "sync": "parameter_server", "servers": 1, "mode": "async"}), "--json")
+        self.written("results", "run", self.experiment(LAB, variability={"runs": 3, "jitter": "5%"}), "--json")
+        digits = {"data": {"kind": "drawn", "train": 32, "held_out": 8}, "steps": 2}
+        self.written("results", "run", self.experiment(LAB, numerics=digits), "--json")
+
+    def test_plans(self):
+        plan = load(ROOT / "configs" / "plan-imagenet.yaml")
+        plan["plan"].update(servers=["aws-p3.*"], nodes={"max": 2}, precision=["fp16"])
+        answer = self.written("plan-answer", "plan", self.experiment(plan), "--json")
+        self.assertIsNotNone(answer["choice"])
+        plan["plan"]["constraints"] = {"deadline": "1s"}
+        self.assertIsNone(self.written("plan-answer", "plan", self.experiment(plan), "--json", codes=(1,))["choice"])
+
+    def test_comparisons(self):
+        for name, batch in (("a", 8), ("b", 16)):
+            subprocess.run([CONVOY, "run", self.experiment(LAB), "--set", f"training.batch_per_device={batch}", "--set",
+                            f"sweep.cluster.nodes=[1, {batch}]", "--out", name], check=True, capture_output=True, cwd=self.folder)
+        compared = self.written("comparison", "compare", "a", "b", "--json")
+        self.assertEqual([len(compared[part]) for part in ("only_a", "only_b", "changed")], [1, 1, 1])
+
+    def test_validations_doctors_and_diagnoses(self):
+        (self.folder / "rows.csv").write_text("device,model,batch_per_device,images_per_s,note\nk80,resnet18,16,90,a\n"
+                                              "t4,alexnet,32,700,b\n")
+        self.written("validation", "validate", "rows.csv", "--json")
+        self.written("doctor", "doctor", self.experiment(LAB), "--json")
+        trace = ROOT / "tests" / "calibration" / "traces" / "resnet18_batch8_32x32_cpu.json.gz"
+        self.written("diagnosis", "diagnose", str(trace), self.experiment(OF_TRACE), "--json")
+
+    def test_studies(self):
+        study = {"inputs": {"rate": {"sets": "cluster.fabric.bandwidth", "range": ["1Gbps", "10Gbps"], "because": "b"},
+                            "batch": {"sets": "training.batch_per_device", "values": [8, 16], "because": "b"}},
+                 "points": 16, "variants": {"ring": {}},
+                 "claims": [{"claim": "c", "value": "ring.throughput_images_per_s", "at_least": 100}]}
+        (self.folder / "study.yaml").write_text(yaml.safe_dump({**LAB, "study": study}))  # ranges are not in quotes
+        made = self.written("study", "study", "study.yaml", "--json", codes=(0, 1))
+        self.assertEqual(len(made["sample"]), 16)
+
+    def test_reproductions(self):
+        made = self.written("reproduction", "reproduce", "pipelines", "dawnbench", "--json", codes=(0, 1))
+        self.assertEqual([each["name"] for each in made["reproductions"]], ["pipelines", "dawnbench"])
+
+    def test_a_name_too_many_and_one_too_few_are_refused(self):
+        results = self.written("results", "run", self.experiment(LAB), "--json")
+        rng = random.Random(SEED)
+        for trial in range(60):
+            broken = copy.deepcopy(results)
+            path = rng.choice([p for p in paths_of(broken["runs"][0]) if isinstance(at(broken["runs"][0], p), dict)
+                               and p[:1] not in (("point",), ("interval",))])
+            place = at(broken["runs"][0], path)
+            gone = rng.choice(sorted(place))
+            if trial % 2 == 0:
+                place["zzz"] = 1
+            elif gone in ("interval", "reason"):
+                continue  # a part that only some runs have
+            else:
+                del place[gone]
+            self.assertNotEqual(complaints("results", broken), [], f"seed {SEED}, trial {trial}: {path} {gone}")
 
 
 class Documentation(unittest.TestCase):

@@ -35,13 +35,25 @@ std::string explain_section(const ReportContext& context) {
   const std::vector<std::size_t> runs = fastest(context, all, most_runs);
   for (const std::size_t r : runs) {
     const RunResult& run = context.run(r);
+    // On a telephone, columns that say nothing take the room of those that do.
+    const auto any = [&](auto text) {
+      return std::any_of(run.counterfactuals.begin(), run.counterfactuals.end(),
+                         [&](const Counterfactual& row) { return !text(row, run).empty(); });
+    };
+    const bool has_usd = any(gain_usd_text), has_memory = any(gain_memory_text);
+    std::vector<HtmlColumn> columns{{"change"}, {"step", true}, {"gain"}};
+    if (has_usd) columns.push_back({"an epoch"});
+    if (has_memory) columns.push_back({"memory"});
     std::vector<HtmlRow> rows;
-    for (const Counterfactual& row : run.counterfactuals)
-      rows.push_back({{row.change, format_time(row.step_time_s), gain_text(row, run), gain_usd_text(row),
-                       gain_memory_text(row, run)}});
+    for (const Counterfactual& row : run.counterfactuals) {
+      HtmlRow& cells =
+          rows.emplace_back(HtmlRow{{row.change, format_time(row.step_time_s), gain_text(row, run)}});
+      if (has_usd) cells.cells.push_back(gain_usd_text(row, run));
+      if (has_memory) cells.cells.push_back(gain_memory_text(row, run));
+    }
     out += html_paragraph(fmt::format("Run {}: a step takes {}; {}.", run.id, format_time(run.step_time_s),
                                       run.bottleneck.text));
-    out += html_table({{"change"}, {"step", true}, {"gain"}, {"an epoch"}, {"memory"}}, rows);
+    out += html_table(columns, rows);
     if (!run.refused_changes.empty()) {
       std::string refused = "Not tried:";
       for (const RefusedChange& change : run.refused_changes)

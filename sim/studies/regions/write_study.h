@@ -14,6 +14,8 @@ namespace convoy::inline studies {
 
 /// study.json: schema convoy.study/1 (docs/studies.md). What is not known is null.
 void write_json(const StudyResult& study, std::ostream& out);
+/// JSON Schema of it.
+std::string study_schema_text();
 /// The same as a value of a larger document.
 void write_json(const StudyResult& study, JsonWriter& json);
 
