@@ -33,7 +33,7 @@ class Plan(_Answer):
 
 
 class Validation(_Answer):
-    """convoy.validate/1 (docs/compare.md): `rows`, `summary`, `terms`."""
+    """convoy.validate/1 (docs/compare.md): `rows`, `summary`, `terms`, `refits`."""
 
 
 class Diagnosis(_Answer):

@@ -119,11 +119,18 @@ struct Fitted {
 
 /// Kernels and layers first: they tell how efficiency goes with size. Networks then move it to what a
 /// framework reaches in a whole step.
-DeviceType fit_device(const DeviceType& device, const std::vector<Fitted>& rows, double launch_s) {
+/// @param believed its efficiencies are what is believed before, and not typical ones; nullptr: none
+DeviceType fit_device(const DeviceType& device, const std::vector<Fitted>& rows, double launch_s,
+                      const DeviceType* believed = nullptr) {
   std::vector<Observation> parts, networks;
   for (const Fitted& row : rows) (row.whole ? networks : parts).push_back(row.observation);
   Belief belief;
   belief.launch_s = launch_s;
+  if (believed) {
+    belief.device = *believed;
+    for (const Fitted& row : rows) add_once(belief.precisions, row.observation.software.precision);
+    return fit_efficiencies(device, networks, belief);
+  }
   DeviceType fitted = fit_efficiencies(device, parts, belief);
   if (networks.empty()) return fitted;
   for (const Observation& o : parts) add_once(belief.precisions, o.software.precision);
@@ -139,7 +146,7 @@ DeviceType fit_device(const DeviceType& device, const std::vector<Fitted>& rows,
 /// that 80 % of a t-distribution lie inside.
 /// @param fitted to all rows; gets the evidence @returns how many networks were left out
 std::size_t add_evidence(const DeviceType& device, const std::vector<Fitted>& rows, double launch_s,
-                         DeviceType& fitted) {
+                         DeviceType& fitted, const DeviceType* believed = nullptr) {
   // Two measurements of one set-up differ by as much: no fit is surer of the next one.
   constexpr double repeated = 0.03;
   std::vector<std::string> networks;
@@ -155,7 +162,7 @@ std::size_t add_evidence(const DeviceType& device, const std::vector<Fitted>& ro
     std::vector<Fitted> others;
     for (const Fitted& row : rows)
       if (row.network != left_out) others.push_back(row);
-    const DeviceType without = fit_device(device, others, launch_s);
+    const DeviceType without = fit_device(device, others, launch_s, believed);
     for (const Fitted& row : rows) {
       if (!row.whole || row.network != left_out) continue;
       const Observation& o = row.observation;
@@ -219,6 +226,25 @@ CalibrationReport calibrate(const std::vector<Measurement>& measurements, const 
     report.worst_error = std::max(report.worst_error, std::abs(report.rows.back().error));
   }
   return report;
+}
+
+std::optional<Refit> refit_device(const DeviceType& device, const std::vector<OwnStep>& steps) {
+  std::vector<Fitted> rows;
+  Refit refit;
+  for (const OwnStep& step : steps) {
+    rows.push_back(
+        {step.network,
+         true,
+         {step.works, step.images, step.software, step.seconds, network_spread, false, false, {}}});
+    refit.before += std::abs(step.seconds / predicted_s(rows.back().observation, device) - 1);
+  }
+  if (rows.empty()) return std::nullopt;
+  refit.before /= static_cast<double>(rows.size());
+  refit.device = fit_device(device, rows, device.launch_overhead_s, &device);
+  refit.networks = add_evidence(device, rows, device.launch_overhead_s, refit.device, &device);
+  refit.after = refit.device.evidence_left_out_error;
+  if (refit.networks < 2) return std::nullopt;
+  return refit;
 }
 
 namespace {

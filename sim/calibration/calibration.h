@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,27 @@ CalibrationReport calibrate(const std::vector<Measurement>& measurements, const 
 /// The same for a device of the catalogue, to the rows of profiles. @throws InputError for an unknown device
 /// or an unreadable profile, too.
 CalibrationReport calibrate(const std::vector<std::string>& profiles, const std::string& device);
+
+/// A training step of one's own on one device alone.
+struct OwnStep {
+  std::string network;  ///< its steps are left out together
+  std::vector<Work> works;
+  double images = 0;
+  Software software;
+  double seconds = 0;
+};
+
+/// A device of the catalogue, fitted again to steps of one's own.
+struct Refit {
+  DeviceType device;  ///< fitted to all steps, with its evidence; issue_factor is that of the steps' host
+  std::size_t networks = 0;  ///< each left out in turn
+  double before = 0,
+         after = 0;  ///< mean error of images/s of all steps: of the device as it is, and left out
+};
+
+/// Under priors around what the device has, not around typical values. Nothing where the steps are of fewer than
+/// two networks, so that nobody could say what the fit is worth.
+std::optional<Refit> refit_device(const DeviceType& device, const std::vector<OwnStep>& steps);
 
 /// Predicts every row of results/published/single_device.csv (whole networks) with the catalogue as it is, in
 /// the file's order.

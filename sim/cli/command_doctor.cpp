@@ -15,7 +15,8 @@ Exit doctor_command(const DoctorArguments& arguments) {
   const auto told = [&](std::size_t done, std::size_t all) {
     (*progress)(done, all, [] { return std::string(); });
   };
-  const Diagnosis diagnosis = diagnose_file(experiment, arguments.prices, arguments.jobs, told);
+  const Diagnosis diagnosis =
+      diagnose_file(experiment, arguments.prices, arguments.jobs, told, {arguments.draws, arguments.seed});
   progress.reset();
   write_stdout([&](std::ostream& out) {
     if (arguments.json)

@@ -363,6 +363,9 @@ void CommandLine::add_validate() {
       sub->add_option("ROWS", validate.file, "measured rows (CSV, docs/compare.md#measurements-of-your-own)"))
       ->required();
   sub->add_flag("--json", validate.json, "as JSON");
+  takes_folder(
+      sub->add_option("--out", validate.out,
+                      "folder for a page to send on, its numbers, and refitted devices as a catalogue"));
   add_jobs(sub, validate.jobs);
   add_progress(sub, validate.progress);
   add_examples(sub,
@@ -376,6 +379,11 @@ void CommandLine::add_doctor() {
   add_file(sub, doctor.file, "experiment, or a plan (YAML)");
   add_settings(sub, doctor.settings);
   takes_file(sub->add_option("--prices", doctor.prices, "price table of a plan, as that of convoy plan"));
+  sub->add_option("--draws", doctor.draws,
+                  "simulate so many draws of all numbers at once, and hold the interval against them")
+      ->check(CLI::Range(1, 1'000'000).description(""))
+      ->type_name("N");
+  sub->add_option("--seed", doctor.seed, "of the draws (default: 1)")->type_name("N");
   sub->add_flag("--json", doctor.json, "as JSON (docs/doctor.md)");
   add_jobs(sub, doctor.jobs);
   add_progress(sub, doctor.progress);

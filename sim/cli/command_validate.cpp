@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "sim/cli/commands.h"
+#include "sim/cli/tell.h"
 #include "sim/run/output_folder.h"
 #include "sim/studies/validation.h"
 
@@ -19,6 +20,9 @@ Exit validate_command(const ValidateArguments& arguments) {
     else
       out << validation_text(validation);
   });
+  if (!arguments.out.empty())
+    for (const std::string& file : write_validation_files(validation, arguments.out))
+      tell("written: {}\n", file);
   return Exit::done;
 }
 

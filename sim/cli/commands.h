@@ -97,6 +97,7 @@ struct ReproduceArguments {
 
 struct ValidateArguments {
   std::string file;  ///< measured rows, CSV
+  std::string out;   ///< folder for a page, its numbers and refits; "": none
   bool json = false;
   std::size_t jobs = 1;
   Progress::Style progress = Progress::Style::automatic;
@@ -106,6 +107,7 @@ struct DoctorArguments {
   std::string file;
   std::vector<std::string> settings;
   std::string prices;  ///< of a plan: a price table; "": the program's own
+  std::uint64_t draws = 0, seed = 1;
   bool json = false;
   std::size_t jobs = 1;
   Progress::Style progress = Progress::Style::automatic;

@@ -293,7 +293,7 @@ double begin_time_s(const Software& software, const DeviceType& device) {
 double CostModel::scale(const DeviceType& device) const {
   if (scale_.empty()) return 1;
   const auto scale = scale_.find(device.name);
-  return scale == scale_.end() ? 1 : scale->second;
+  return scale == scale_.end() ? 1 : scale->second.factor;
 }
 
 double CostModel::time_s(const Work& work, double images, const DeviceType& device) const {
@@ -339,7 +339,13 @@ void CostModel::anchor(const TrainingGraph& graph, double images, double images_
                        const DeviceType& device) {
   scale_.erase(device.name);
   const double predicted = step_time_s(graph, images, *this, device, false);
-  if (predicted > 0) scale_[device.name] = images / images_per_s / predicted;
+  if (predicted > 0) scale_[device.name] = {images / images_per_s / predicted, images};
+}
+
+std::vector<double> CostModel::anchored_images() const {
+  std::vector<double> images;
+  for (const auto& [device, scale] : scale_) images.push_back(scale.images);
+  return images;
 }
 
 std::uint32_t devices_of_host(const Machine& machine, const Device& device) {

@@ -65,6 +65,8 @@ class CostModel {
   void anchor(const TrainingGraph& graph, double images, double images_per_s, const DeviceType& device);
   /// Whether the times of any device are scaled to a measurement of a whole step.
   bool is_anchored() const { return !scale_.empty(); }
+  /// Of the measurements that is_anchored() tells of, the number of images a step had.
+  std::vector<double> anchored_images() const;
   /// How many times as long as without an anchor what is done on the device takes.
   double scale(const DeviceType& device) const;
   Precision precision() const { return software_.precision; }
@@ -72,7 +74,10 @@ class CostModel {
 
  private:
   Software software_;
-  std::map<std::string, double> scale_;  ///< by device name
+  struct Scale {
+    double factor = 1, images = 0;
+  };
+  std::map<std::string, Scale> scale_;  ///< by device name
   struct Factors {
     double forward = 1, backward = 1;
   };

@@ -182,6 +182,11 @@ double device_spread(const DeviceType& device) {
   return std::max(device.evidence_spread, left_out_device_spread());
 }
 
+double anchored_spread(double images, double measured_images) {
+  static const std::array<double, 2> spreads = read_spreads<2>("/anchors.yaml", {"repeated", "batch"});
+  return std::hypot(spreads[0], spreads[1] * std::log(images / measured_images));
+}
+
 double unknown_host_spread(const DeviceType& device, const std::function<double(const DeviceType&)>& step_s) {
   if (device.issue_factor <= 0 || is_calibrated(device)) return 0;
   const double factor = std::exp(quantile_80 * unknown_spread(Unknown::hosts));

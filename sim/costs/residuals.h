@@ -63,6 +63,12 @@ double unseen_networks_spread(const DeviceType& device, std::size_t network_kind
 /// a device that was left out of the fit where none of its networks was fitted. @throws InputError: a wrong file
 double device_spread(const DeviceType& device);
 
+/// Standard deviation of log(time) of a step on `images` images whose predictions are scaled to a measured step
+/// of the same network on the same device (CostModel::anchor): two measurements of one set-up differ by as much,
+/// and by the more the less alike the numbers of images are (topologies/catalog/software/anchors.yaml).
+/// @param measured_images of the measured step @throws InputError if the file is wrong
+double anchored_spread(double images, double measured_images);
+
 /// Ways of communication whose predicted times have similar errors: over a network with TCP or RDMA, or
 /// inside a host through its memory or over links between devices.
 enum class CommKind : std::uint8_t { tcp, rdma, staged, links };

@@ -97,7 +97,7 @@ double spread_of_hosts(const PreparedRun& run, double images) {
 
 /// Standard deviations of log(compute time) by what leaves it open: devices' parameters, factors of the
 /// framework, issue times of hosts, and steps like this. All 0 if every device is exact or scaled to a
-/// measurement, of which the last has what measurements leave open.
+/// measurement, of which the last has what it leaves open (anchored_spread).
 struct ComputeSpreads {
   double parameters = 0, software = 0, hosts = 0, steps = 0;
   double all() const { return std::hypot(std::hypot(parameters, software), hosts, steps); }
@@ -109,12 +109,15 @@ ComputeSpreads compute_spreads(const PreparedRun& run, double of_device) {
   for (const DeviceType& type : run.machine.device_types)
     spreads.parameters = std::max(spreads.parameters, parameter_spread(run, type, kind));
   if (spreads.parameters == 0) return {};
-  if (run.cost.is_anchored()) return {0, 0, 0, anchored_spread};
   spreads.software = spread_of_software(run);
   spreads.hosts = spread_of_hosts(run, of_device);
   for (const DeviceType& type : run.machine.device_types)
     spreads.steps = std::max(spreads.steps, std::hypot(residual_spread(kind), machine_spread(type)));
-  return spreads;
+  if (!run.cost.is_anchored()) return spreads;
+  double anchored = 0;
+  for (const double images : run.cost.anchored_images())
+    anchored = std::max(anchored, anchored_spread(of_device, images));
+  return {0, 0, 0, std::min(anchored, spreads.all())};  // a measurement is never less than none
 }
 
 /// A path's step: quoted where it has dots.
@@ -138,7 +141,10 @@ const HostType& first_untold_host(const PreparedRun& run) {
 /// "fitted to 586 published rows of v100-sxm2-16gb", the least known of a cluster's kinds.
 Source source_of_kernels(const PreparedRun& run, double spread) {
   if (run.cost.is_anchored())
-    return {Grade::given, spread, "training.anchor: two measurements of one set-up differ by as much"};
+    return {
+        Grade::given, spread,
+        "training.anchor: by as much measurements of one set-up differ, and the more the less alike their "
+        "batches are"};
   const std::vector<DeviceType>& types = run.machine.device_types;
   const std::size_t kind = step_kind(run, images_of_device(run));
   const DeviceType& type =
@@ -245,6 +251,20 @@ std::string text_of_anchor(const PreparedRun& run, const DeviceType& type) {
       number_text(1 / scale), type.name);
 }
 
+/// A loader's rate `deviation` spreads from where it is, of which both ends of its interval are prepared.
+struct MovedLoader {
+  const PreparedRun *less = nullptr, *more = nullptr;
+  double deviation = 0;
+};
+
+void put_between(const MovedLoader& loader, PreparedRun& run) {
+  const double power = loader.deviation / quantile_80;
+  const std::vector<double>& end = (power < 0 ? loader.less : loader.more)->plan.input->interval_s;
+  std::vector<double>& interval_s = run.plan.input->interval_s;
+  for (std::size_t i = 0; i < interval_s.size(); ++i)
+    if (interval_s[i] > 0) interval_s[i] *= std::pow(end[i] / interval_s[i], std::abs(power));
+}
+
 double step_as_is_s(const PreparedRun& run) {
   return replay(run.plan, run.machine, run.cost, {true, run.network_model}).step_time_s;
 }
@@ -310,6 +330,48 @@ StepRange step_range_s(const PreparedRun& run, const Doubt& doubt) {
       return {step_as_is_s(*doubt.less), step_as_is_s(*doubt.more)};
   }
   throw std::logic_error("a doubt that moves nothing");
+}
+
+double drawn_step_s(const PreparedRun& run, const std::vector<Doubt>& doubts,
+                    const std::vector<StepRange>& written, const std::vector<double>& deviations) {
+  WhatIf change;
+  double times = 1;  // the step
+  const PreparedRun* on_network = &run;
+  MovedLoader loader;
+  for (std::size_t i = 0; i < doubts.size(); ++i) {
+    const Doubt& doubt = doubts[i];
+    const double factor = std::exp(deviations[i] * doubt.source.spread.value_or(0));
+    switch (doubt.moves) {
+      case Doubt::Moves::computing:
+        change.compute /= factor, change.issue /= factor;
+        break;
+      case Doubt::Moves::issuing:
+        change.issue /= factor;
+        break;
+      case Doubt::Moves::messages:
+        change.messages *= factor;
+        break;
+      case Doubt::Moves::network:
+        change.network *= factor;
+        break;
+      case Doubt::Moves::several_devices:
+        times *= factor;
+        break;
+      case Doubt::Moves::protocol:
+        if (deviations[i] <= 0) on_network = run.on_ideal_network.get();
+        break;
+      case Doubt::Moves::loader:
+        loader = {doubt.less.get(), doubt.more.get(), deviations[i]};
+        break;
+      case Doubt::Moves::written:
+        times *= std::pow(written[i][1] / written[i][0], deviations[i] / (2 * quantile_80));
+        break;
+    }
+  }
+  if (!loader.less) return times * step_on_s(*on_network, change);
+  PreparedRun fed = *on_network;
+  put_between(loader, fed);
+  return times * step_on_s(fed, change);
 }
 
 std::vector<std::string> warnings_of(const PreparedRun& run) {

@@ -34,11 +34,6 @@ struct Doubt {
   std::string library = {};  ///< of `loader`: what makes images ready
 };
 
-/// Standard deviation of log(time) of predictions that are scaled to a measurement of the same device and
-/// network: this is how much two measurements of one set-up differ (median of the repeated rows of
-/// results/published/single_device.csv).
-inline constexpr double anchored_spread = 0.03;
-
 /// Standard deviations of the logarithms of the parts of a step (docs/cost_model.md#intervals); 0 if nothing
 /// is open.
 struct StepSpreads {
@@ -59,6 +54,15 @@ std::vector<Doubt> doubts_of(const PreparedRun& run);
 /// protocol: those of an ideal network, and of the one that is assumed.
 using StepRange = std::array<double, 2>;
 StepRange step_range_s(const PreparedRun& run, const Doubt& doubt);
+
+/// The step of a run with the numbers of all its doubts moved at once, by one replay: number i times
+/// exp(deviations[i] x its spread). A protocol is the assumed one where its deviation is above 0, else none. What
+/// the run's strategy decided stays. A `written` number, with which the experiment is another, acts by the power
+/// law between its step_range_s(); a loader's images come at intervals by the power law between those of its ends.
+/// @param doubts of the run, doubts_of() @param deviations one a doubt
+/// @param written ranges of the doubts that are `written`, as step_range_s() gives them; those of others are not read
+double drawn_step_s(const PreparedRun& run, const std::vector<Doubt>& doubts,
+                    const std::vector<StepRange>& written, const std::vector<double>& deviations);
 
 /// The parts of a run's devices and software that rest on no published figure, one sentence each.
 std::vector<std::string> warnings_of(const PreparedRun& run);

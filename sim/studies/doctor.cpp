@@ -14,6 +14,7 @@
 #include "sim/results/field_schema.h"
 #include "sim/results/field_text.h"
 #include "sim/results/text.h"
+#include "sim/run/dice.h"
 #include "sim/run/evaluate.h"
 #include "sim/run/search/search.h"
 #include "sim/run/sweep.h"
@@ -37,12 +38,20 @@ constexpr auto input_fields = [](auto& archive, auto& input) {
   archive.field("measure", input.measure);
 };
 
+constexpr auto drawn_fields = [](auto& archive, auto& drawn) {
+  archive.field("draws", drawn.draws);
+  archive.field("seed", drawn.seed);
+  archive.range("step_time_s", drawn.step_time_s);
+  archive.field("inside", drawn.inside);
+};
+
 /// What workers hand back of a run.
 constexpr auto run_fields_of_doctor = [](auto& archive, auto& run) {
   archive.field("step_time_s", run.step_time_s);
   archive.optional("interval", run.interval, interval_fields);
   archive.field("spread", run.spread);
   archive.list("inputs", run.inputs, input_fields);
+  archive.optional("drawn", run.drawn, drawn_fields);
 };
 
 /// Standard deviation of log(step time) by what lies between the steps of both ends of the number's interval.
@@ -58,7 +67,7 @@ double left_by(const Doubt& measured, const Doubt& doubt) {
   switch (doubt.moves) {
     case Moves::computing: {
       if (!is_measured({Moves::computing})) return 1;
-      const double left = anchored_spread / *doubt.source.spread;
+      const double left = anchored_spread(1, 1) / *doubt.source.spread;  // of the very step
       return std::min(1.0, left * left);
     }
     case Moves::issuing:  // an anchor is a step with its host
@@ -110,6 +119,28 @@ Flip flip_of(const PlanAnswer& answer) {
   return flip;
 }
 
+/// Steps of a run with its doubts drawn, all at once.
+DrawnSteps draw_steps(const PreparedRun& run, const std::vector<Doubt>& doubts,
+                      const std::vector<StepRange>& ranges, const IntervalResult& interval,
+                      const DrawsAsked& asked) {
+  SeededDice dice(asked.seed);
+  std::vector<double> steps_s, deviations(doubts.size());
+  double inside = 0;
+  for (std::uint64_t draw = 0; draw < asked.draws; ++draw) {
+    for (double& deviation : deviations) deviation = dice.normal();
+    steps_s.push_back(drawn_step_s(run, doubts, ranges, deviations));
+    if (interval.step_time_s[0] <= steps_s.back() && steps_s.back() <= interval.step_time_s[1]) ++inside;
+  }
+  std::sort(steps_s.begin(), steps_s.end());
+  const auto percentile = [&](double share) {
+    return steps_s[static_cast<std::size_t>(std::lround(share * static_cast<double>(steps_s.size() - 1)))];
+  };
+  return {asked.draws,
+          asked.seed,
+          {percentile(0.1), percentile(0.9)},
+          inside / static_cast<double>(steps_s.size())};
+}
+
 double normal_below(double z) { return std::erfc(-z / std::sqrt(2.0)) / 2; }
 
 constexpr auto doctor_run_fields = [](auto& archive, auto& run) {
@@ -119,6 +150,7 @@ constexpr auto doctor_run_fields = [](auto& archive, auto& run) {
   archive.nullable_object("interval", run.interval, interval_fields);
   archive.field("spread", run.spread);
   archive.list("inputs", run.inputs, input_fields);
+  archive.optional("drawn", run.drawn, drawn_fields);
 };
 
 constexpr auto flip_fields = [](auto& archive, auto& flip) {
@@ -147,6 +179,10 @@ std::string run_text(const DoctorRun& run, std::map<std::string, std::string>& t
   if (!run.interval) return text + ", and nothing of it is open\n";
   text += fmt::format(", {} to {} at 80 %\n", format_time(run.interval->step_time_s[0]),
                       format_time(run.interval->step_time_s[1]));
+  if (run.drawn)
+    text += fmt::format("{} draws of all numbers (seed {}): {} to {} at 80 %, {} inside that interval\n",
+                        run.drawn->draws, run.drawn->seed, format_time(run.drawn->step_time_s[0]),
+                        format_time(run.drawn->step_time_s[1]), percent_text(run.drawn->inside));
   for (const DoctorInput& input : run.inputs) {
     text += fmt::format("\n{:>5}  {}: {} ({})\n       {}\n       steps of {} to {}",
                         percent_text(input.variance_share), input.key, input.value, known_text(input),
@@ -188,13 +224,14 @@ double chance_of_flip(const UncertainValue& choice, const std::vector<UncertainV
   return 1 - stays / all;
 }
 
-DoctorRun diagnose_run(const PreparedRun& run) {
+DoctorRun diagnose_run(const PreparedRun& run, const DrawsAsked& asked) {
   DoctorRun result;
   const RunResult simulated = simulate(run, false).result;
   result.step_time_s = simulated.step_time_s;
   result.interval = simulated.interval;
   const std::vector<Doubt> doubts = doubts_of(run);
   std::vector<double> variances;
+  std::vector<StepRange> ranges;
   double all = 0;
   for (const Doubt& doubt : doubts) {
     DoctorInput& input = result.inputs.emplace_back();
@@ -203,13 +240,16 @@ DoctorRun diagnose_run(const PreparedRun& run) {
     input.grade = to_string(doubt.source.grade);
     input.source = doubt.source.text;
     input.spread = doubt.source.spread;
-    input.step_time_s = step_range_s(run, doubt);
+    ranges.push_back(step_range_s(run, doubt));
+    input.step_time_s = ranges.back();
     input.measure = measurement_of(run, doubt);
     const double spread = spread_between(input.step_time_s);
     variances.push_back(spread * spread);
     all += variances.back();
   }
   result.spread = std::sqrt(all);
+  if (asked.draws > 0 && result.interval && !doubts.empty())
+    result.drawn = draw_steps(run, doubts, ranges, *result.interval, asked);
   for (std::size_t i = 0; i < doubts.size(); ++i) {
     double left = 0;
     for (std::size_t other = 0; other < doubts.size(); ++other)
@@ -223,7 +263,8 @@ DoctorRun diagnose_run(const PreparedRun& run) {
   return result;
 }
 
-Diagnosis diagnose(const Experiment& experiment, std::size_t jobs, const DoctorProgress& progress) {
+Diagnosis diagnose(const Experiment& experiment, std::size_t jobs, const DoctorProgress& progress,
+                   const DrawsAsked& asked) {
   Diagnosis diagnosis;
   diagnosis.experiment = experiment.name();
   Preparer preparer(experiment);
@@ -236,11 +277,11 @@ Diagnosis diagnose(const Experiment& experiment, std::size_t jobs, const DoctorP
   std::size_t done = 0;
   std::optional<std::pair<std::size_t, WorkerAnswer>> wrong;  // of the first point that cannot be simulated
   const FirstHalf work = [&](std::size_t i) -> SecondHalf {
-    return [&preparer, i] {
+    return [&preparer, &asked, i] {
       if (!is_search(preparer.experiment().point(i).strategy))
-        return to_text(diagnose_run(preparer.prepare(i)), run_fields_of_doctor);
+        return to_text(diagnose_run(preparer.prepare(i), asked), run_fields_of_doctor);
       const YamlNode found = strategy_found(preparer, i);
-      return to_text(diagnose_run(preparer.prepare(i, &found)), run_fields_of_doctor);
+      return to_text(diagnose_run(preparer.prepare(i, &found), asked), run_fields_of_doctor);
     };
   };
   run_in_workers(experiment.size(), jobs, work,
@@ -262,7 +303,8 @@ Diagnosis diagnose(const Experiment& experiment, std::size_t jobs, const DoctorP
       "{}: {}", point_text(wrong->first, experiment.coordinates(wrong->first)), wrong->second.bytes));
 }
 
-Diagnosis diagnose_plan(const PlanSpec& spec, std::size_t jobs, const DoctorProgress& progress) {
+Diagnosis diagnose_plan(const PlanSpec& spec, std::size_t jobs, const DoctorProgress& progress,
+                        const DrawsAsked& asked) {
   Diagnosis diagnosis;
   diagnosis.experiment = spec.name;
   PlanOptions options;
@@ -273,7 +315,7 @@ Diagnosis diagnose_plan(const PlanSpec& spec, std::size_t jobs, const DoctorProg
   const PlanAnswer answer = make_plan(alone, options);
   if (!answer.choice) return diagnosis;
   Preparer preparer;
-  DoctorRun run = diagnose_run(preparer.prepare(point_of(spec, setup_of(*answer.choice)), nullptr));
+  DoctorRun run = diagnose_run(preparer.prepare(point_of(spec, setup_of(*answer.choice)), nullptr), asked);
   run.id = "choice";
   diagnosis.runs.push_back(std::move(run));
   diagnosis.flip = flip_of(answer);
@@ -281,11 +323,11 @@ Diagnosis diagnose_plan(const PlanSpec& spec, std::size_t jobs, const DoctorProg
 }
 
 Diagnosis diagnose_file(const Experiment& experiment, const std::string& prices, std::size_t jobs,
-                        const DoctorProgress& progress) {
-  if (experiment.plan()) return diagnose_plan(read_plan(experiment, prices), jobs, progress);
+                        const DoctorProgress& progress, const DrawsAsked& asked) {
+  if (experiment.plan()) return diagnose_plan(read_plan(experiment, prices), jobs, progress, asked);
   if (!prices.empty())
     throw InputError(experiment.tree().pos, "a price table is for a plan only, and this is an experiment");
-  return diagnose(experiment, jobs, progress);
+  return diagnose(experiment, jobs, progress, asked);
 }
 
 void write_doctor(const Diagnosis& diagnosis, std::ostream& out) {

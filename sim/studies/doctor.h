@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <iosfwd>
 #include <optional>
@@ -28,6 +29,18 @@ struct DoctorInput {
   std::string measure;  ///< the cheapest measurement: a command, or lines to paste
 };
 
+/// Steps with all numbers of a run drawn from their spreads at once, each step by one replay (drawn_step_s).
+struct DrawnSteps {
+  std::uint64_t draws = 0, seed = 0;
+  std::array<double, 2> step_time_s{};  ///< 10th and 90th percentile
+  double inside = 0;                    ///< share of the draws inside the run's interval
+};
+
+/// How many draws are asked for; none by default.
+struct DrawsAsked {
+  std::uint64_t draws = 0, seed = 1;
+};
+
 /// What the step of a run hangs on.
 struct DoctorRun {
   std::string id;
@@ -36,6 +49,7 @@ struct DoctorRun {
   std::optional<IntervalResult> interval;  ///< that of the run; nothing: all is exact
   double spread = 0;                ///< standard deviation of log(step time): that of all inputs together
   std::vector<DoctorInput> inputs;  ///< the largest share first
+  std::optional<DrawnSteps> drawn;  ///< where they were asked for and something is open
 };
 
 /// Of a plan: how likely it is that another kind of servers is the best.
@@ -59,18 +73,20 @@ using DoctorProgress = std::function<void(std::size_t done, std::size_t all)>;
 /// What the steps of an experiment's points hang on, by simulating each point again with each doubtful number
 /// less and more (docs/doctor.md).
 /// @throws InputError
-Diagnosis diagnose(const Experiment& experiment, std::size_t jobs, const DoctorProgress& progress);
+Diagnosis diagnose(const Experiment& experiment, std::size_t jobs, const DoctorProgress& progress,
+                   const DrawsAsked& asked = {});
 
 /// What a plan's choice hangs on.
-Diagnosis diagnose_plan(const PlanSpec& spec, std::size_t jobs, const DoctorProgress& progress);
+Diagnosis diagnose_plan(const PlanSpec& spec, std::size_t jobs, const DoctorProgress& progress,
+                        const DrawsAsked& asked = {});
 
 /// Of an experiment, or of a plan with a price table of the user's; "": the program's own.
 /// @throws InputError: a price table for what is no plan
 Diagnosis diagnose_file(const Experiment& experiment, const std::string& prices, std::size_t jobs,
-                        const DoctorProgress& progress);
+                        const DoctorProgress& progress, const DrawsAsked& asked = {});
 
 /// A run's inputs, its shares adding up to 1 unless nothing is open.
-DoctorRun diagnose_run(const PreparedRun& run);
+DoctorRun diagnose_run(const PreparedRun& run, const DrawsAsked& asked = {});
 
 /// Chance that the least of independent log-normal values is not the first one. A standard deviation may be 0.
 struct UncertainValue {

@@ -93,7 +93,10 @@ std::string torch_loop(const PreparedRun& run, std::int64_t batch, const std::st
 }
 
 std::string measure_step(const PreparedRun& run) {
-  if (run.cost.is_anchored()) return "measure the step of the anchor again, on the machine that will be used";
+  if (run.cost.is_anchored())
+    return fmt::format(
+        "measure the step of the anchor again, with {} images, on the machine that will be used",
+        images_of_one(run));
   const std::int64_t batch = images_of_one(run);
   const TrainingOptions& options = run.graph->options;
   if (can_paste(run))

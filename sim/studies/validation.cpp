@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <ostream>
 #include <sstream>
 #include <stdexcept>
@@ -169,6 +171,17 @@ Validation validate_rows(const std::string& file, std::size_t jobs,
     preparer.read_parts(points.back());
   }
 
+  Refits refits;
+  for (std::size_t r = 0; r < points.size(); ++r) {
+    const CsvRow& row = table.rows()[r];
+    try {
+      refits.add(preparer.prepare(points[r], nullptr), table.text(row, "model"), result.rows[r].measured);
+    } catch (const InputError& error) {
+      throw InputError(row.front().pos, std::string("cannot be predicted: ") + error.what());
+    }
+  }
+  result.refits = refits.fit(file);
+
   const std::vector<double> tried = factors();
   std::vector<std::vector<double>> by_trial(terms.size() * tried.size(), std::vector<double>(points.size()));
   std::size_t done = 0;
@@ -248,11 +261,22 @@ constexpr auto term_fields = [](auto& archive, const ValidatedTerm& term) {
   archive.field("after", term.after);
 };
 
+constexpr auto refit_fields = [](auto& archive, const ValidatedRefit& refit) {
+  archive.field("device", refit.device);
+  archive.field("rows", std::uint64_t{refit.rows});
+  archive.field("networks", std::uint64_t{refit.networks});
+  archive.field("before", refit.before);
+  archive.field("after", refit.after);
+  archive.field("becomes", refit.name);
+  archive.field("yaml", refit.yaml);
+};
+
 constexpr auto validation_fields = [](auto& archive, const Validation& validation) {
   archive.constant("schema", "convoy.validate/1");
   archive.list("rows", validation.rows, row_fields);
   archive.object("summary", validation, summary_fields);
   archive.list("terms", validation.terms, term_fields);
+  archive.list("refits", validation.refits, refit_fields);
 };
 
 }  // namespace
@@ -267,5 +291,24 @@ void write_validation(const Validation& validation, std::ostream& out) {
 }
 
 std::string validation_schema_text() { return schema_text<Validation>(validation_fields); }
+
+std::vector<std::string> write_validation_files(const Validation& validation, const std::string& folder) {
+  std::vector<std::string> files;
+  const auto write = [&](const std::string& name, const auto& content) {
+    const std::filesystem::path file = std::filesystem::path(folder) / name;
+    std::error_code failed;
+    std::filesystem::create_directories(file.parent_path(), failed);
+    std::ofstream out(file);
+    content(out);
+    if (failed || !out.flush()) throw InputError({file.string(), 0, 0}, "cannot be written");
+    files.push_back(file.string());
+  };
+  write("validation.json", [&](std::ostream& out) { write_validation(validation, out); });
+  write("validation.html", [&](std::ostream& out) { write_page(validation, out); });
+  for (const ValidatedRefit& refit : validation.refits)
+    if (refit.helps())
+      write("convoy/catalog/devices/" + refit.name + ".yaml", [&](std::ostream& out) { out << refit.yaml; });
+  return files;
+}
 
 }  // namespace convoy::studies

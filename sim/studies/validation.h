@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/studies/refit.h"
 #include "sim/studies/reproduce.h"
 
 namespace convoy::inline studies {
@@ -35,6 +36,7 @@ struct Validation {
   ErrorSummary summary;              ///< of all rows
   std::optional<double> coverage;    ///< share of rows inside their interval; nothing where none has one
   std::vector<ValidatedTerm> terms;  ///< that any row depends on; the one that mends most first
+  std::vector<ValidatedRefit> refits;  ///< of devices with rows of their own, of two networks or more
 };
 
 /// Predicts every row of a CSV file of measured training steps, and looks for the term that is off.
@@ -57,6 +59,10 @@ std::string validation_schema_text();
 std::string validation_text(const Validation& validation);
 /// The same as a page (html_page).
 void write_page(const Validation& validation, std::ostream& out);
+
+/// Writes validation.json, validation.html and, of each refit that helps, convoy/catalog/devices/NAME.yaml into a
+/// folder, which is made. @returns the files @throws InputError: one cannot be written
+std::vector<std::string> write_validation_files(const Validation& validation, const std::string& folder);
 
 /// The columns that are no dotted paths.
 const std::vector<std::string>& validation_columns();

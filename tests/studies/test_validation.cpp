@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -104,6 +105,69 @@ TEST_CASE(
   const auto network = std::find_if(one.terms.begin(), one.terms.end(),
                                     [](const ValidatedTerm& term) { return term.term == "network"; });
   CHECK(network != one.terms.end());
+}
+
+namespace {
+
+/// Images/s of a device of the catalogue with changes of its description, on a typical host.
+double images_per_s(const std::string& device, const std::string& changes, const std::string& model,
+                    int batch) {
+  const std::string described = changes.empty() ? "" : fmt::format("\"{{{}: {{{}}}}}\"", device, changes);
+  const Rows row("device,model,batch_per_device,precision,images_per_s,cluster.devices\n" +
+                 fmt::format("{},{},{},fp32,1,{}\n", device, model, batch, described));
+  return row.validate(1).rows[0].predicted;
+}
+
+}  // namespace
+
+TEST_CASE("validation: a refit is judged on networks that it has not seen, and predicts another one better") {
+  // The lab's card runs 3x3 convolutions at two thirds and normalizations at 60 % of what the catalogue says.
+  const std::string lab = "efficiency.convolution_3x3: 0.4, efficiency.normalization: 0.45";
+  std::string text = "device,model,batch_per_device,precision,images_per_s\n";
+  for (const auto& [model, batch] : std::vector<std::pair<std::string, int>>{
+           {"resnet18", 32}, {"resnet18", 64}, {"resnet34", 32}, {"vgg11_bn", 32}, {"resnet50", 16}})
+    text += fmt::format("v100-sxm2-16gb,{},{},fp32,{}\n", model, batch,
+                        images_per_s("v100-sxm2-16gb", lab, model, batch));
+  const Validation validation = Rows(text).validate();
+  REQUIRE(validation.refits.size() == 1);
+  const ValidatedRefit& refit = validation.refits[0];
+  CHECK(refit.rows == 5);
+  CHECK(refit.networks == 4);
+  CHECK(refit.before == approx(validation.summary.mean));  // of the same rows, by another way
+  CHECK(refit.after < refit.before / 2);
+  CHECK(refit.helps());
+  CHECK(refit.yaml.find("base: v100-sxm2-16gb\n") == 0);
+
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / fmt::format("convoy-refit-{}", ::getpid());
+  const std::vector<std::string> files = write_validation_files(validation, folder.string());
+  REQUIRE(files.size() == 3);
+  CHECK(files[2] == (folder / "convoy/catalog/devices/v100-sxm2-16gb-here.yaml").string());
+  const char* const before = std::getenv("XDG_CONFIG_HOME");
+  const std::string kept = before ? before : "";
+  ::setenv("XDG_CONFIG_HOME", folder.c_str(), 1);
+  const double measured = images_per_s("v100-sxm2-16gb", lab, "wide_resnet50_2", 32);
+  const double as_it_is = images_per_s("v100-sxm2-16gb", "", "wide_resnet50_2", 32);
+  const double refitted = images_per_s("v100-sxm2-16gb-here", "", "wide_resnet50_2", 32);
+  before ? ::setenv("XDG_CONFIG_HOME", kept.c_str(), 1) : ::unsetenv("XDG_CONFIG_HOME");
+  std::filesystem::remove_all(folder);
+  CAPTURE(measured);
+  CAPTURE(as_it_is);
+  CAPTURE(refitted);
+  CHECK(std::abs(refitted / measured - 1) < std::abs(as_it_is / measured - 1) / 2);
+}
+
+TEST_CASE("validation: nothing is refitted to rows of one network, nor written where it helps no other one") {
+  const std::string columns = "device,model,batch_per_device,precision,images_per_s\n";
+  CHECK(Rows(columns + "k80,resnet50,16,fp32,30\nk80,resnet50,32,fp32,32\n").validate().refits.empty());
+  // Two networks that are off the other way round: what mends one makes the other worse.
+  const double one = images_per_s("k80", "", "resnet50", 16), other = images_per_s("k80", "", "resnet34", 16);
+  const Validation validation =
+      Rows(columns +
+           fmt::format("k80,resnet50,16,fp32,{}\nk80,resnet34,16,fp32,{}\n", 1.3 * one, other / 1.3))
+          .validate();
+  REQUIRE(validation.refits.size() == 1);
+  CHECK_FALSE(validation.refits[0].helps());
 }
 
 TEST_CASE("validation: what is wrong is told at its cell") {
