@@ -51,8 +51,8 @@ void check_keys(const YamlNode& mapping, const std::map<std::string, Type>& know
 }
 
 /// The task of a plan on these servers, read as YAML after SkyPilot's schema.
-YamlNode task_of(const std::string& plan) {
-  const PlanAnswer answer = plans::answer_of(plans::spec_of("{epochs: 3}", plan), false);
+YamlNode task_of(const std::string& asked) {
+  const PlanAnswer answer = plans::answer_of(plans::spec_of("{epochs: 3}", asked), false);
   REQUIRE(answer.choice);
   const YamlNode task = parse_yaml(skypilot_task(answer, "plan.yaml"), "task.yaml");
   check_keys(task, task_keys);
@@ -67,9 +67,9 @@ YamlNode task_of(const std::string& plan) {
   return task;
 }
 
-std::string refusal(const std::string& plan) {
+std::string refusal(const std::string& asked) {
   try {
-    skypilot_task(plans::answer_of(plans::spec_of("{epochs: 3}", plan), false), "plan.yaml");
+    skypilot_task(plans::answer_of(plans::spec_of("{epochs: 3}", asked), false), "plan.yaml");
   } catch (const InputError& error) {
     return error.what();
   }
