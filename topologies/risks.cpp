@@ -20,6 +20,15 @@ constexpr double hours_per_month = 730;  // 365 x 24 / 12
 
 double rate_of_share(double share_per_month) { return -std::log1p(-share_per_month) / hours_per_month; }
 
+/// Four of five lie between the tenth and the nine tenths.
+constexpr double one_tenth = 0.1;
+
+void set_range(InterruptionRate& rate) {
+  const double width = *rate.high_per_host_h - rate.low_per_host_h;
+  rate.least_per_host_h = rate.low_per_host_h + one_tenth * width;
+  rate.most_per_host_h = *rate.high_per_host_h - one_tenth * width;
+}
+
 InterruptionRate read_interruption(const CsvTable& table, const CsvRow& row) {
   InterruptionRate rate;
   rate.provider = table.text(row, "provider");
@@ -39,14 +48,38 @@ InterruptionRate read_interruption(const CsvTable& table, const CsvRow& row) {
       typical = (low + high) / 2;
     }
     rate.per_host_h = rate_of_share(typical);
+    if (rate.high_per_host_h) set_range(rate);
     return rate;
   }
   rate.kind = RiskKind::trace;
   rate.per_host_h = rate.low_per_host_h = table.number(row, "per_host_hour", true);
   rate.high_per_host_h = rate.per_host_h;
+  set_range(rate);
   rate.lost_at_once = table.number(row, "lost_at_once", true);
   if (table.find(row, "wait_h")) rate.wait_h = table.number(row, "wait_h", true);
   return rate;
+}
+
+/// The rows that say "more than", by how often rows do: of exponentially distributed rates a share e^(-x / mean) is
+/// beyond x, and what is beyond has the same distribution from there on.
+void set_open_ranges(std::vector<InterruptionRate>& rates) {
+  double published = 0, open = 0, beyond = 0;
+  for (const InterruptionRate& rate : rates) {
+    if (rate.kind != RiskKind::advisor) continue;
+    ++published;
+    if (rate.high_per_host_h) continue;
+    ++open;
+    beyond = std::max(beyond, rate.low_per_host_h);
+  }
+  if (open == 0) return;
+  // Where no row has a range, nothing tells the mean: that of half of all machines beyond.
+  const double mean = beyond / -std::log(open < published ? open / published : 0.5);
+  for (InterruptionRate& rate : rates) {
+    if (rate.high_per_host_h) continue;
+    rate.per_host_h = rate.low_per_host_h + mean * std::log(2);
+    rate.least_per_host_h = rate.low_per_host_h - mean * std::log(1 - one_tenth);
+    rate.most_per_host_h = rate.low_per_host_h - mean * std::log(one_tenth);
+  }
 }
 
 std::vector<InterruptionRate> read_interruptions(const std::string& file) {
@@ -66,6 +99,7 @@ std::vector<InterruptionRate> read_interruptions(const std::string& file) {
   const CsvTable table(file, columns, columns);
   std::vector<InterruptionRate> rates;
   for (const CsvRow& row : table.rows()) rates.push_back(read_interruption(table, row));
+  set_open_ranges(rates);
   return rates;
 }
 
@@ -178,7 +212,7 @@ std::optional<SpotRisk> find_spot_risk(const std::vector<InterruptionRate>& rate
       rates, name, region, [&](const InterruptionRate& row) { return row.kind == kind; },
       [](const InterruptionRate& row) { return row.per_host_h; });
   if (!rate) return std::nullopt;
-  SpotRisk risk{rate->per_host_h, rate->lost_at_once, 0, {}};
+  SpotRisk risk{rate->per_host_h, rate->lost_at_once, 0, rate->least_per_host_h, rate->most_per_host_h, {}};
   if (!distance(*rate, name, region).stated())
     risk.doubts.push_back(fmt::format("how often {}{} is taken away is not known: as often as {}{}", name,
                                       in_region(region), rate->server, in_region(rate->region)));

@@ -23,6 +23,7 @@ struct InterruptionRate {
   double per_host_h = 0;                  ///< machines lost in an hour, of one machine
   double low_per_host_h = 0;              ///< where a range is published, its ends;
   std::optional<double> high_per_host_h;  ///< nothing: "more than"
+  double least_per_host_h = 0, most_per_host_h = 0;  ///< four of five machines lie between
   double lost_at_once = 1;                ///< machines that go together, on average
   std::optional<double> wait_h;           ///< until all are there again, mean of the trace; nothing: not told
   std::string period, source, note;
@@ -30,8 +31,9 @@ struct InterruptionRate {
 };
 
 /// Rates of topologies/catalog/interruptions.csv, in its order. A published share p of machines that are
-/// interrupted in a month is the rate -ln(1 - p) / 730 h; a range counts with its middle, "more than 20 %"
-/// with the 20 %.
+/// interrupted in a month is the rate -ln(1 - p) / 730 h; a range counts with its middle. "More than 20 %" is not 20 %:
+/// machines' rates are taken as exponentially distributed, with the mean by which as many of the published rows lie
+/// beyond, and the median of those beyond counts.
 const std::vector<InterruptionRate>& interruption_rates();
 
 /// What counts for a server's spot machines in a region.
@@ -39,6 +41,7 @@ struct SpotRisk {
   double per_host_h = 0;            ///< machines lost in an hour, of one machine
   double lost_at_once = 1;          ///< machines that go together, on average
   double wait_h = 0;                ///< until all are there again
+  double least_per_host_h = 0, most_per_host_h = 0;  ///< between which the rate lies four times of five
   std::vector<std::string> doubts;  ///< which of these are figures of other machines or regions
 };
 

@@ -71,6 +71,26 @@ std::string catalogue_spelling(std::string instance) {
   return instance;
 }
 
+/// "nc24rs-v3" -> "Standard_NC24rs_v3", "nc40ads-h100-v5" -> "Standard_NC40ads_H100_v5": the letters before the
+/// number of vCPUs and the names of devices are capitals.
+std::string azure_spelling(const std::string& instance) {
+  std::string text = "Standard_";
+  const auto upper = [](char c) { return static_cast<char>(std::toupper(static_cast<unsigned char>(c))); };
+  const std::size_t number = instance.find_first_of("0123456789");
+  for (std::size_t i = 0; i < instance.size(); ++i) {
+    const std::size_t dash = instance.rfind('-', i);
+    const bool of_device =
+        dash != std::string::npos && dash + 1 < instance.size() && instance[dash + 1] != 'v';
+    text += instance[i] == '-' ? '_' : i < number || of_device ? upper(instance[i]) : instance[i];
+  }
+  return text;
+}
+
+/// "n1-standard-8-k80x2" -> "n1-standard-8": of machines that are named after the GPUs beside them.
+std::string without_gpus(const std::string& instance) {
+  return instance.starts_with("n1-") ? instance.substr(0, instance.rfind('-')) : instance;
+}
+
 std::string day_of_last_change(const std::string& file) {
   struct stat status {};
   std::tm day{};
@@ -173,11 +193,6 @@ class SkypilotReader {
     return row != rates_.usd_per_hour.end() && std::get<0>(row->first) == name;
   }
 
-  /// "n1-standard-8-k80x2" -> "n1-standard-8": of machines that are named after the GPUs beside them.
-  static std::string without_gpus(const std::string& instance) {
-    return instance.starts_with("n1-") ? instance.substr(0, instance.rfind('-')) : instance;
-  }
-
   /// The machine whose row has a server's price, and the GPUs beside it that have one of their own:
   /// "gcp-n1-standard-8-k80x2" -> {"n1-standard-8", "2 x K80"}, "gcp-a3-highgpu-8g" -> {"a3-highgpu-8g",
   /// "8 x H100"}, "aws-p3.2xlarge" -> {"p3.2xlarge", ""}. Where the list names the GPUs of a machine, or of
@@ -197,6 +212,21 @@ class SkypilotReader {
 };
 
 }  // namespace
+
+std::optional<SkypilotMachine> skypilot_machine(const std::string& server) {
+  const auto provider = std::find_if(providers.begin(), providers.end(), [&](const Provider& one) {
+    return server.starts_with(fmt::format("{}-", one.name));
+  });
+  if (provider == providers.end()) return std::nullopt;
+  SkypilotMachine machine{std::string(provider->name), server.substr(provider->name.size() + 1), ""};
+  if (machine.cloud == "azure") machine.instance_type = azure_spelling(machine.instance_type);
+  if (machine.cloud != "gcp") return machine;
+  machine.instance_type = without_gpus(machine.instance_type);
+  const std::string gpus = gpus_of(server, server_names());  // "8 x V100"
+  const std::size_t times = gpus.find(" x ");
+  if (times != std::string::npos) machine.accelerators = gpus.substr(times + 3) + ":" + gpus.substr(0, times);
+  return machine;
+}
 
 std::vector<Price> read_skypilot_prices(const CsvTable& table, const std::string& file) {
   return SkypilotReader(table, file).prices();

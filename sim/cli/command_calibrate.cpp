@@ -98,6 +98,9 @@ bool looks_like_convergence(const std::string& file) {
 /// Epochs by global batch become a gradient noise scale.
 Exit calibrate_noise_scale(const std::string& file) {
   const ConvergenceTable table = read_convergence(file);
+  if (table.optimizers.size() > 1)
+    throw InputError({file, 0, 0},
+                     "rows of several optimizers: a noise scale is that of one, so give a file for each");
   const std::optional<NoiseScale> fit = fit_noise_scale(table.points);
   if (!fit)
     throw InputError({file, 0, 0},

@@ -240,13 +240,17 @@ void CommandLine::add_plan() {
   takes_folder(sub->add_option("--out", plan.out, "for the plan (default: runs/EXPERIMENT)"));
   takes_file(sub->add_option("--prices", plan.prices,
                              "price table (CSV as topologies/catalog/prices.csv, or SkyPilot's vms.csv)"));
+  takes_file(sub->add_option("--skypilot", plan.skypilot,
+                             "write the task file with which SkyPilot rents the choice"));
   sub->add_flag("--json", plan.json, "print plan.json only; write a folder only with --out");
   sub->add_flag("--exhaustive", plan.exhaustive, "simulate every candidate: the same answer, slowly");
   add_jobs(sub, plan.jobs);
   add_progress(sub, plan.progress);
   add_examples(sub, {{"convoy plan plan.yaml", "what to rent, and why nothing else"},
                      {"convoy plan plan.yaml --set plan.constraints.deadline=12h --json > plan.json",
-                      "another deadline; the numbers alone"}});
+                      "another deadline; the numbers alone"},
+                     {"convoy plan plan.yaml --skypilot task.yaml",
+                      "and how SkyPilot rents it: sky launch task.yaml"}});
   sub->callback([this] { command = [this] { return plan_command(plan); }; });
 }
 

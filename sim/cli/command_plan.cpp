@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
+#include <fstream>
 #include <optional>
 #include <ostream>
 #include <utility>
@@ -9,11 +10,22 @@
 #include "sim/cli/tell.h"
 #include "sim/planning/answer.h"
 #include "sim/planning/plan_report.h"
+#include "sim/planning/skypilot_task.h"
 #include "sim/planning/write_plan.h"
 #include "sim/run/manifest.h"
 #include "sim/run/output_folder.h"
 
 namespace convoy::inline cli {
+
+namespace {
+
+void write_task(const std::string& file, const std::string& text) {
+  std::ofstream stream(file);
+  stream << text;
+  if (!stream.flush()) throw InputError({file, 0, 0}, "cannot be written");
+}
+
+}  // namespace
 
 Exit plan_command(const PlanArguments& arguments) {
   const Experiment experiment = Experiment::load(arguments.file, arguments.settings);
@@ -43,6 +55,7 @@ Exit plan_command(const PlanArguments& arguments) {
   });
   if (arguments.json)
     for (const LeftOut& each : answer.left_out) tell("convoy: {}\n", left_out_text(each));
+  if (!arguments.skypilot.empty()) write_task(arguments.skypilot, skypilot_task(answer, arguments.file));
   if (answer.choice) return Exit::done;
   tell("convoy: no candidate meets the constraints; nearest is {}: {}\n", answer.nearest->name,
        answer.nearest->text);

@@ -42,7 +42,8 @@ constexpr std::array entries{
     Entry{"memory", [] { return reproduce_memory(all_cores()); }},
     Entry{"energy", [] { return reproduce_energy(all_cores()); }},
     Entry{"mlperf", [] { return reproduce_mlperf(all_cores()); }},
-    Entry{"dawnbench", [] { return reproduce_dawnbench(all_cores()); }}};
+    Entry{"dawnbench", [] { return reproduce_dawnbench(all_cores()); }},
+    Entry{"whole-runs", [] { return reproduce_whole_runs(all_cores()); }}};
 
 /// "mean error: 5.3 %, at most 6.0 %"
 std::string gate_text(const Gate& gate) {
@@ -85,7 +86,7 @@ void write_table(const Reproduction& reproduction, std::ostream& out) {
     model_width = std::max(model_width, row.model.size());
     setup_width = std::max(setup_width, row.setup.size());
   }
-  const int digits = reproduction.unit == "j" ? 3 : 1;
+  const int digits = reproduction.unit == "j" || reproduction.unit == "factor" ? 3 : 1;
   out << fmt::format("{} ({})\n", reproduction.title, reproduction.name);
   out << fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>9}  {:>9}  {:>8}\n", "table", table_width, "model",
                      model_width, "setup", setup_width, "published", "predicted", "error");

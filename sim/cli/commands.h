@@ -55,6 +55,7 @@ struct PlanArguments {
   std::vector<std::string> settings;
   std::string out;     ///< "": runs/EXPERIMENT
   std::string prices;  ///< a price table; "": the program's own
+  std::string skypilot;  ///< file for the task that rents the choice; "": none
   bool json = false, exhaustive = false;
   std::size_t jobs = 1;
   Progress::Style progress = Progress::Style::automatic;

@@ -8,16 +8,54 @@
 #include <memory>
 
 #include "sim/base/names.h"
+#include "sim/planning/drawn_interruptions.h"
 #include "sim/planning/nearest_constraint.h"
+#include "sim/planning/whole_runs.h"
 #include "sim/planning/why_not.h"
+#include "topologies/price_age.h"
 
 namespace convoy::inline planning {
 namespace {
 
 constexpr std::size_t most_runners_up = 5;
 
-std::pair<double, double> around(double value, double low, double high) {
-  return {value * low, value * high};
+std::pair<double, double> around(double value, const std::pair<double, double>& factors) {
+  return {value * factors.first, value * factors.second};
+}
+
+/// Of errors that are independent and add up as logarithms: where the product of factors lies.
+std::pair<double, double> together(const std::pair<double, double>& a, const std::pair<double, double>& b) {
+  const auto log_of = [](double factor) { return std::log(std::max(factor, 1e-9)); };  // of no time too
+  return {std::exp(-std::hypot(log_of(a.first), log_of(b.first))),
+          std::exp(std::hypot(log_of(a.second), log_of(b.second)))};
+}
+
+/// How far the prices of a candidate may have moved since they were seen, as a factor. Those of one provider move
+/// together.
+double price_factor(const PlanSpec& spec, const CandidateResultOfPlan& result) {
+  double reach = 0;
+  for (std::size_t kind = 0; kind < result.prices.size(); ++kind) {
+    const Price& price = result.prices[kind];
+    if (price.region.empty() || result.usd_per_h <= 0) continue;
+    const double share =
+        price.usd_per_hour * static_cast<double>(result.order[kind].second) / result.usd_per_h;
+    reach += share * price_reach(price.market, spec.price_age_years(price));
+  }
+  return std::exp(reach);
+}
+
+void add_intervals(const Planner& planner, std::size_t c, CandidateResultOfPlan& result) {
+  const std::pair<double, double> own = planner.estimates().own_factors(c);
+  result.time_interval = around(result.figures.time_s, own);
+  const auto [least_rate, most_rate] = planner.estimates().rate_factors(c);
+  const DrawnInterruptions drawn = draw_interruptions(
+      {result.figures.interruptions, result.figures.time_s, result.figures.lost_s, least_rate, most_rate});
+  result.interruptions_interval = drawn.events;
+  static const WholeRunSpread whole = whole_run_spread(whole_runs());
+  const std::pair<double, double> run = together(own, drawn.time_factors);
+  result.run_time_interval = around(result.figures.time_s, whole.around(run));
+  const double moved = price_factor(planner.trials().spec(), result);
+  result.run_cost_interval = around(result.figures.cost_usd, whole.around(together(run, {1 / moved, moved})));
 }
 
 /// The best of the kinds of servers that the choice does not use, each kind once, best first.
@@ -50,9 +88,11 @@ void check_range(const Planner& planner) {
                           [](const Setup& a, const Setup& b) { return a.global_batch < b.global_batch; });
   throw InputError(
       goal.pos(),
-      fmt::format("goal: the table has epochs for global batches of {:.0f} to {:.0f}; those of all "
-                  "candidates, {} to {}, lie outside (`extrapolate: true` goes beyond it)",
-                  range->first, range->second, least->global_batch, most->global_batch));
+      fmt::format("goal: the table has epochs for global batches {}; those of all candidates, {} to {}, lie "
+                  "outside",
+                  range->first > 0 ? fmt::format("of {:.0f} to {:.0f}", range->first, range->second)
+                                   : fmt::format("up to {:.0f}", range->second),
+                  least->global_batch, most->global_batch));
 }
 
 /// Servers that were asked for by their provider's name, and are of another that the plan takes.
@@ -133,12 +173,8 @@ CandidateResultOfPlan result_of(const Planner& planner, std::size_t c, const Sce
   result.idle_usd_per_h = planner.estimates().idle_usd_per_h(c, scenario);
   result.step_time_s = trial.step_s;
   result.peak_memory_bytes = trial.peak_memory_bytes;
-  // Of the step and of the epochs, which err independently.
-  const EpochsNeeded& epochs = *planner.estimates().epochs(candidate.setup);
-  const double low = 1 - std::hypot(1 - trial.step_low, 1 - epochs.least / epochs.epochs);
-  const double high = 1 + std::hypot(trial.step_high - 1, epochs.most / epochs.epochs - 1);
-  result.time_interval = around(result.figures.time_s, std::max(0.0, low), high);
-  result.cost_interval = around(result.figures.cost_usd, std::max(0.0, low), high);
+  result.doubtful = planner.estimates().doubtful(c);
+  add_intervals(planner, c, result);
   return result;
 }
 
@@ -178,6 +214,7 @@ PlanAnswer answer_of(const PlanSpec& spec, Listed listed, const PlanOptions& opt
   answer.goal = spec.goal.text();
   answer.objective = spec.objective;
   answer.constraints = spec.constraints;
+  answer.newest_price = newest_day(spec.prices());
   answer.candidates = static_cast<std::int64_t>(trials.space().candidates.size());
   const std::optional<std::size_t> choice = planner.best(scenario);
   if (choice) {

@@ -32,7 +32,13 @@ struct CandidateResultOfPlan {
   double usd_per_h = 0;  ///< of all servers; infinite where not known
   double idle_usd_per_h = 0;  ///< Estimates::idle_usd_per_h
   double step_time_s = 0, peak_memory_bytes = 0;
-  std::pair<double, double> time_interval, cost_interval;
+  /// Where four of five lie by what is the candidate's own (Estimates::own_factors), for comparing it with others.
+  std::pair<double, double> time_interval;
+  /// Where four of five whole runs lie: with what they take beside their steps, interruptions and, of the cost, the
+  /// age of prices.
+  std::pair<double, double> run_time_interval, run_cost_interval;
+  std::pair<double, double> interruptions_interval;  ///< where machines may go
+  bool doubtful = false;                             ///< doubts has some beside those of the whole plan
   /// On the front or a runner-up: how it stands against the choice, which the rest says.
   bool compared = false;
   std::string outcome;                 ///< "best" | "beaten"
@@ -86,6 +92,7 @@ struct PlanAnswer {
   std::int64_t candidates = 0, planned = 0, simulated = 0;
   std::map<std::string, std::int64_t> pruned;
   std::vector<LeftOut> left_out;
+  std::string newest_price;  ///< the last day of the price table, by which one sees how old its prices are
   std::vector<Change> sensitivity;
   std::vector<Assumption> assumes;        ///< of the choice
   std::vector<std::string> not_included;  ///< in its time and cost

@@ -8,7 +8,9 @@
 #include "sim/costs/input_pipeline.h"
 #include "sim/costs/residuals.h"
 #include "sim/planning/answer.h"
+#include "sim/planning/whole_runs.h"
 #include "sim/planning/write_plan.h"
+#include "topologies/price_age.h"
 #include "topologies/typical_efficiency.h"
 
 namespace convoy::inline planning {
@@ -69,25 +71,18 @@ Assumption evaluation_of(const Planner& planner, const Scenario& scenario, std::
 }
 
 Assumption epochs_of(const Planner& planner, std::size_t choice, const PlanAnswer& answer) {
+  const Goal& goal = planner.trials().spec().goal;
   const EpochsNeeded& needed = *planner.estimates().epochs(planner.trials().space().candidates[choice].setup);
+  const Goal::Evidence evidence = goal.evidence(static_cast<double>(answer.choice->global_batch));
   const Figures& figures = answer.choice->figures;
-  const double start_up_s = planner.trials().spec().goal.start_up_s();
-  const double start_up_usd = answer.choice->idle_usd_per_h * start_up_s / 3600;
-  return {"epochs",
-          needed.least < needed.most ? fmt::format("{} ({} to {})", digits_text(needed.epochs, 4),
-                                                   digits_text(needed.least, 4), digits_text(needed.most, 4))
-                                     : digits_text(needed.epochs, 4),
-          needed.least < needed.most ? Grade::measured : Grade::given,
-          "one more is " + time_and_cost((figures.time_s - start_up_s) / needed.epochs,
+  const double start_up_usd = answer.choice->idle_usd_per_h * goal.start_up_s() / 3600;
+  std::string value = digits_text(needed.epochs, 4);
+  if (needed.least < needed.most)
+    value += fmt::format(" ({} to {})", digits_text(needed.least, 4), digits_text(needed.most, 4));
+  if (!evidence.text.empty()) value += " " + evidence.text;
+  return {"epochs", value, evidence.grade,
+          "one more is " + time_and_cost((figures.time_s - goal.start_up_s()) / needed.epochs,
                                          (figures.cost_usd - start_up_usd) / needed.epochs)};
-}
-
-/// The last day of the table, by which one sees how old a price is.
-std::string newest_day(const PriceTable& table) {
-  std::string day;
-  for (const Price& price : table.prices())
-    day = std::max(day, price.until.empty() ? price.from : price.until);
-  return day;
 }
 
 /// "listed until 2026-07-20", "seen listed on 2025-09-03", "seen listed in 2025-09"
@@ -99,11 +94,40 @@ std::string listed_text(const Price& price) {
 
 Assumption price_of(const Planner& planner, const PlanAnswer& answer, const Price& price) {
   std::string value = fmt::format("{:g} USD/h", price.usd_per_hour);
-  if (!price.region.empty())
-    value += fmt::format(", {} (newest price of the table: {})", listed_text(price),
-                         newest_day(planner.trials().spec().prices()));
+  std::string moved;
+  if (!price.region.empty()) {
+    value += fmt::format(", {} (newest price of the table: {})", listed_text(price), answer.newest_price);
+    const double reach = price_reach(price.market, planner.trials().spec().price_age_years(price));
+    if (reach > 0)
+      moved = fmt::format("four of five as old moved by less than a factor of {:.2f}; ", std::exp(reach));
+  }
   return {"price of " + price.server, value, price.grade,
-          turning_points(answer, "price", price.server, "no factor up to 16 changes the choice")};
+          moved + turning_points(answer, "price", price.server, "no factor up to 16 changes the choice")};
+}
+
+Assumption whole_run_of(const PlanAnswer& answer) {
+  const WholeRunSpread spread = whole_run_spread(whole_runs());
+  return {"whole runs",
+          fmt::format(
+              "those of {} teams took {:.2f} times as long as their steps predict; that is in the intervals, "
+              "and not in the predicted time and cost",
+              spread.teams, std::exp(spread.bias)),
+          Grade::fitted,
+          fmt::format("at 80 %: {} to {}", hours_text(answer.choice->run_time_interval.first),
+                      hours_text(answer.choice->run_time_interval.second))};
+}
+
+/// How often machines of the spot market are taken away.
+Assumption interruptions_of(const Planner& planner, std::size_t choice, const PlanAnswer& answer) {
+  const auto [least, most] = planner.estimates().rate_factors(choice);
+  return {
+      "interruptions",
+      least < most ? fmt::format("{:.2g} to {:.2g} times the rate that counts, at 80 %", least, most)
+                   : "the rate of the record",
+      least < most ? Grade::assumed : Grade::measured,
+      fmt::format("{:.0f} to {:.0f} of them at 80 %, {} expected",
+                  answer.choice->interruptions_interval.first, answer.choice->interruptions_interval.second,
+                  digits_text(answer.choice->figures.interruptions, 3))};
 }
 
 Assumption electricity_of(const Planner& planner, std::size_t choice, const PlanAnswer& answer) {
@@ -154,6 +178,8 @@ std::vector<Assumption> assumptions_of(const Planner& planner, const Scenario& s
   std::vector<Assumption> all{input_of(planner, scenario, choice, answer),
                               evaluation_of(planner, scenario, choice, answer),
                               epochs_of(planner, choice, answer)};
+  all.push_back(whole_run_of(answer));
+  if (answer.choice->interruptible) all.push_back(interruptions_of(planner, choice, answer));
   for (const Price& price : answer.choice->prices)
     if (price.usd_per_hour > 0 || !answer.choice->figures.electricity_usd)  // which `electricity` is about
       all.push_back(price_of(planner, answer, price));

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "sim/run/search/search_spec.h"
 
@@ -62,6 +63,14 @@ std::vector<std::int64_t> common_batches(const Order& order, Precision precision
                   [&](std::int64_t b) { return std::find(others.begin(), others.end(), b) == others.end(); });
   }
   return common;
+}
+
+/// Whether a batch is tried on so many devices: those that stand there for a batch of the goal's runs are, where
+/// they come to one.
+bool is_tried(std::int64_t batch, std::int64_t devices, const PlanSpec& spec) {
+  if (!spec.batches.empty() || std::has_single_bit(static_cast<std::uint64_t>(batch))) return true;
+  const std::vector<double> runs = spec.goal.batches();
+  return std::find(runs.begin(), runs.end(), static_cast<double>(batch * devices)) != runs.end();
 }
 
 /// What an hour of a server costs: by the price table, else what its own description says. One that is written
@@ -177,7 +186,8 @@ CandidateSpace enumerate(const PlanSpec& spec, const ServerTable& servers, const
     const std::vector<YamlNode> strategies =
         spec.strategies.empty() ? usual_candidates(read_cluster(cluster_node(spec, order))) : spec.strategies;
     for (const Precision precision : spec.precisions)
-      for (const std::int64_t batch : common_batches(order, precision, batches))
+      for (const std::int64_t batch : common_batches(order, precision, batches)) {
+        if (!is_tried(batch, devices, spec)) continue;
         for (const YamlNode& strategy : strategies) {
           space.setups.push_back({order, precision, batch, devices, batch * devices, strategy});
           for (const Candidate& offer : offers) {
@@ -191,6 +201,7 @@ CandidateSpace enumerate(const PlanSpec& spec, const ServerTable& servers, const
                                          "batches or strategies",
                                          PlanSpec::max_candidates));
         }
+      }
   }
   return space;
 }

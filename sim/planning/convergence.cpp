@@ -17,7 +17,8 @@
 namespace convoy::inline planning {
 namespace {
 
-const std::vector<std::string> own_columns{"batch", "epochs", "least", "most", "runs", "source", "grade"};
+const std::vector<std::string> own_columns{"batch", "epochs",    "least",  "most",
+                                           "runs",  "optimizer", "source", "grade"};
 
 const CsvTable& shipped_table() {
   static const CsvTable table(data_path("results/published") + "/convergence.csv",
@@ -65,8 +66,31 @@ std::vector<ConvergencePoint> merged(std::vector<ConvergencePoint> rows) {
   return points;
 }
 
-EpochsNeeded scaled(const EpochsNeeded& needed, double factor) {
-  return {needed.epochs * factor, needed.least * factor, needed.most * factor};
+std::string optimizer_of(const CsvTable& csv, const CsvRow& row) {
+  return csv.find(row, "optimizer") ? csv.text(row, "optimizer") : "";
+}
+
+/// The rows of the optimizer that was asked for, else of the first one, become the table's points.
+/// @param rows of the table's goal, not empty
+void take_rows(ConvergenceTable& table, const CsvTable& csv, const std::vector<const CsvRow*>& rows,
+               const std::string& asked, const SourcePos& asked_pos) {
+  for (const CsvRow* row : rows)
+    if (std::string name = optimizer_of(csv, *row);
+        std::find(table.optimizers.begin(), table.optimizers.end(), name) == table.optimizers.end())
+      table.optimizers.push_back(std::move(name));
+  table.optimizer = asked.empty() ? table.optimizers.front() : asked;
+  std::vector<ConvergencePoint> points;
+  for (const CsvRow* row : rows)
+    if (optimizer_of(csv, *row) == table.optimizer) points.push_back(read_row(csv, *row));
+  if (points.empty()) {
+    std::vector<std::string> known = table.optimizers;
+    std::erase(known, "");
+    throw InputError(
+        asked_pos, known.empty() ? fmt::format("goal.optimizer: the rows of {} do not say theirs", table.name)
+                                 : fmt::format("goal.optimizer: no rows with '{}'{}; {} has those of {}",
+                                               asked, suggestion(asked, known), table.name, list_of(known)));
+  }
+  table.points = merged(std::move(points));
 }
 
 EpochsNeeded between(const ConvergencePoint& a, const ConvergencePoint& b, double batch) {
@@ -78,14 +102,27 @@ EpochsNeeded between(const ConvergencePoint& a, const ConvergencePoint& b, doubl
 
 }  // namespace
 
+std::vector<ConvergencePoint> ConvergenceTable::envelope() const {
+  std::vector<ConvergencePoint> least = points;
+  for (std::size_t i = least.size() - 1; i-- > 0;)
+    if (const ConvergencePoint& larger = least[i + 1]; larger.needed.epochs < least[i].needed.epochs) {
+      const double batch = least[i].batch;
+      least[i] = larger;
+      least[i].batch = batch;
+    }
+  return least;
+}
+
 std::optional<EpochsNeeded> ConvergenceTable::at(double batch, bool extrapolate) const {
-  if (batch < smallest() || batch > largest()) {
-    if (!extrapolate) return std::nullopt;
-    const ConvergencePoint& end = batch < smallest() ? points.front() : points.back();
-    const std::optional<NoiseScale> curve = fit_noise_scale(points);
-    return curve ? scaled(end.needed, curve->at(batch) / curve->at(end.batch)) : end.needed;
+  if (batch > largest() || (batch < smallest() && !extrapolate)) return std::nullopt;
+  const std::vector<ConvergencePoint> least = envelope();
+  if (batch < smallest()) {
+    const EpochsNeeded& end = least.front().needed;
+    const std::optional<NoiseScale> curve = fit_noise_scale(least);
+    const double factor = curve ? curve->at(batch) / curve->at(smallest()) : 1;
+    return EpochsNeeded{end.epochs * factor, end.least * factor, end.most};
   }
-  const auto above = std::lower_bound(points.begin(), points.end(), batch,
+  const auto above = std::lower_bound(least.begin(), least.end(), batch,
                                       [](const auto& p, double b) { return p.batch < b; });
   if (above->batch == batch) return above->needed;
   return between(*(above - 1), *above, batch);
@@ -97,14 +134,15 @@ std::vector<std::string> goal_names() {
   return {names.begin(), names.end()};
 }
 
-ConvergenceTable load_goal(const std::string& name, const SourcePos& pos) {
+ConvergenceTable load_goal(const std::string& name, const SourcePos& pos, const std::string& optimizer,
+                           const SourcePos& optimizer_pos) {
   const CsvTable& csv = shipped_table();
   ConvergenceTable table;
   table.name = name;
-  std::vector<ConvergencePoint> rows;
+  std::vector<const CsvRow*> rows;
   for (const CsvRow& row : csv.rows()) {
     if (csv.text(row, "goal") != name) continue;
-    rows.push_back(read_row(csv, row));
+    rows.push_back(&row);
     table.network = csv.text(row, "network");
     if (csv.find(row, "samples")) table.samples = csv.number(row, "samples", true);
     table.text = fmt::format("{} on {} to {}", csv.text(row, "model"), csv.text(row, "dataset"),
@@ -115,19 +153,20 @@ ConvergenceTable load_goal(const std::string& name, const SourcePos& pos) {
     throw InputError(
         pos, fmt::format("unknown goal '{}'{}; there are {}", name, suggestion(name, names), list_of(names)));
   }
-  table.points = merged(std::move(rows));
+  take_rows(table, csv, rows, optimizer, optimizer_pos);
   return table;
 }
 
-ConvergenceTable read_convergence(const std::string& file) {
+ConvergenceTable read_convergence(const std::string& file, const std::string& optimizer,
+                                  const SourcePos& optimizer_pos) {
   const CsvTable csv(file, own_columns, {"batch", "epochs"});
   if (csv.rows().empty())
     throw InputError(csv.header(), "no rows: at least one batch with its epochs is needed");
   ConvergenceTable table;
   table.name = table.text = file;
-  std::vector<ConvergencePoint> rows;
-  for (const CsvRow& row : csv.rows()) rows.push_back(read_row(csv, row));
-  table.points = merged(std::move(rows));
+  std::vector<const CsvRow*> rows;
+  for (const CsvRow& row : csv.rows()) rows.push_back(&row);
+  take_rows(table, csv, rows, optimizer, optimizer_pos);
   return table;
 }
 

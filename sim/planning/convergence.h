@@ -34,28 +34,38 @@ struct NoiseScale {
   double at(double batch) const { return epochs * (1 + batch / noise_scale_images); }
 };
 
-/// Epochs by global batch, smallest batch first, each batch once.
+/// Epochs by global batch with one optimizer, smallest batch first, each batch once.
 struct ConvergenceTable {
-  std::string name;               ///< "resnet50-imagenet-75.9"
-  std::string text;               ///< "ResNet-50 v1.5 on ImageNet to 75.9 % top-1"
-  std::string network;            ///< that was trained, as the zoo calls it, where that is known
-  std::optional<double> samples;  ///< of an epoch, where the table knows them
+  std::string name;                     ///< "resnet50-imagenet-75.9"
+  std::string text;                     ///< "ResNet-50 v1.5 on ImageNet to 75.9 % top-1"
+  std::string network;                  ///< that was trained, as the zoo calls it, where that is known
+  std::string optimizer;                ///< that the rows are of: "lars"; "" where they do not say it
+  std::vector<std::string> optimizers;  ///< all that there are rows of, the first one first
+  std::optional<double> samples;        ///< of an epoch, where the table knows them
   std::vector<ConvergencePoint> points;
 
   double smallest() const { return points.front().batch; }
   double largest() const { return points.back().batch; }
-  /// Between two points straight in the logarithm of the batch. Beyond them nothing, or, to be asked for,
-  /// along the noise scale that fits the table, scaled so that it meets the last point.
+  /// The points with what their batches need: a batch needs no more epochs than a larger one, whose runs it could
+  /// repeat with smaller steps of the same sum; where its own runs took more, they had worse hyperparameters, and
+  /// it has the figures of the larger one's.
+  std::vector<ConvergencePoint> envelope() const;
+  /// Of the envelope; between two of its points straight in the logarithm of the batch. Above the table nothing.
+  /// Below it nothing, or, where it may be extrapolated, along the noise scale that fits the envelope, scaled so
+  /// that it meets the smallest batch; `most` is then that of the smallest batch.
   std::optional<EpochsNeeded> at(double batch, bool extrapolate) const;
 };
 
 /// Names of the tables that come with the program (results/published/convergence.csv), sorted.
 std::vector<std::string> goal_names();
-/// @throws InputError at `pos`: no table of that name
-ConvergenceTable load_goal(const std::string& name, const SourcePos& pos);
-/// A user's table: CSV with columns batch, epochs and, optional, least, most, runs, source. Rows of one batch
-/// become one, their mean by runs. @throws InputError
-ConvergenceTable read_convergence(const std::string& file);
+/// @param optimizer whose rows are taken; "": the first that the table lists
+/// @throws InputError at `pos`: no table of that name; at `optimizer_pos`: it has no rows of that optimizer
+ConvergenceTable load_goal(const std::string& name, const SourcePos& pos, const std::string& optimizer = "",
+                           const SourcePos& optimizer_pos = {});
+/// A user's table: CSV with columns batch, epochs and, optional, least, most, runs, optimizer, source. Rows of one
+/// batch become one, their mean by runs. @throws InputError as load_goal
+ConvergenceTable read_convergence(const std::string& file, const std::string& optimizer = "",
+                                  const SourcePos& optimizer_pos = {});
 
 /// Least squares of the relative errors: minimises the sum of ((a + b B) / E - 1)^2, epochs = a, noise scale
 /// = a / b. Nothing where fewer than two batches are given, or epochs do not grow with the batch.

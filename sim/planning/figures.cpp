@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/costs/residuals.h"
 
@@ -55,7 +56,9 @@ Estimates::Estimates(const Trials& trials) : trials_(trials) {
 }
 
 void Estimates::add_setup(const Setup& setup) {
-  epochs_.push_back(trials_.spec().goal.epochs(static_cast<double>(setup.global_batch)));
+  const auto [epochs, is_new_batch] = epochs_of_batch_.try_emplace(setup.global_batch);
+  if (is_new_batch) epochs->second = trials_.spec().goal.epochs(static_cast<double>(setup.global_batch));
+  epochs_.push_back(epochs->second);
   double idle_w = 0;
   std::int64_t hosts = 0;
   for (const auto& [name, count] : setup.order) {
@@ -133,6 +136,7 @@ std::optional<Estimates::Risk> Estimates::risk_of(const Candidate& candidate, co
   const bool spot = candidate.market == Market::spot;
   if (!spot && !spec.failures) return std::nullopt;
   double taken_s = 0, failing_s = 0, at_once = 0, wait_s = 0;  // hosts a second, of one host
+  double least_s = 0, most_s = 0;                              // between which taken_s lies
   for (const auto& [name, count] : order) {
     const double share = static_cast<double>(count) / static_cast<double>(hosts_[candidate.setup]);
     if (spec.failures) {
@@ -145,6 +149,8 @@ std::optional<Estimates::Risk> Estimates::risk_of(const Candidate& candidate, co
     const std::optional<SpotRisk>& known = spot_risks_.at({name, candidate.region});
     if (!known) return std::nullopt;
     taken_s += share * known->per_host_h / seconds_an_hour;
+    least_s += share * known->least_per_host_h / seconds_an_hour;
+    most_s += share * known->most_per_host_h / seconds_an_hour;
     at_once += share * known->lost_at_once;
     wait_s += share * known->wait_h * seconds_an_hour;
   }
@@ -155,6 +161,8 @@ std::optional<Estimates::Risk> Estimates::risk_of(const Candidate& candidate, co
   const double events = (spot ? taken_s / at_once : 0) + failing_s;
   risk.faults.lost_at_once = risk.faults.per_host_s / events;
   risk.wait_s = (taken_s * wait_s + failing_s * spec.repair_s) / risk.faults.per_host_s;
+  risk.least_rate = (least_s + failing_s) / risk.faults.per_host_s;
+  risk.most_rate = (most_s + failing_s) / risk.faults.per_host_s;
   return risk;
 }
 
@@ -172,6 +180,19 @@ RunEstimate Estimates::estimate(const Candidate& candidate, const Risk& risk, do
   const double every_s = goal.checkpoint().every_epochs * work_s / epochs;
   const Recovery recovery{goal.checkpoint().time_s, every_s, risk.wait_s, goal.start_up_s()};
   return expected_run(risk.faults, recovery, hosts, work_s);
+}
+
+std::pair<double, double> Estimates::rate_factors(std::size_t c) const {
+  const std::optional<Risk>& risk = risks_[c];
+  return risk ? std::pair{risk->least_rate, risk->most_rate} : std::pair{1.0, 1.0};
+}
+
+std::pair<double, double> Estimates::own_factors(std::size_t c) const {
+  const std::size_t setup = trials_.space().candidates[c].setup;
+  const Trial& trial = trials_.trial(setup);
+  const EpochsNeeded& epochs = *epochs_[setup];
+  return {std::max(0.0, 1 - std::hypot(1 - trial.step_low, 1 - epochs.least / epochs.epochs)),
+          1 + std::hypot(trial.step_high - 1, epochs.most / epochs.epochs - 1)};
 }
 
 bool needs_price(const Scenario& scenario) {
@@ -236,6 +257,7 @@ Figures Estimates::figures(std::size_t c, const Scenario& scenario, double step_
     const double undisturbed_s = goal.start_up_s() + goal.evaluation().all_s(figures.epochs) + evaluation_s;
     const RunEstimate run = estimate(candidate, *risk, work_s, figures.epochs);
     figures.interruptions = run.events;
+    figures.lost_s = std::max(0.0, undisturbed_s + run.time_s - figures.time_s);
     figures.time_s = undisturbed_s + run.time_s;
     paid_s = undisturbed_s + run.paid_host_s / static_cast<double>(hosts_[candidate.setup]);
     beside_s = paid_s - work_s;
@@ -272,6 +294,10 @@ std::string Estimates::broken(const Figures& figures, const Scenario& scenario) 
   if (scenario.constraints.deadline_s && figures.time_s > *scenario.constraints.deadline_s) return "deadline";
   if (scenario.constraints.budget_usd && figures.cost_usd > *scenario.constraints.budget_usd) return "budget";
   return {};
+}
+
+bool within_interval(double more, double low, double least, double high) {
+  return more - least <= std::hypot(more * (1 - low), least * (high - 1));
 }
 
 double value_of(PlanObjective objective, const Figures& figures) {

@@ -27,6 +27,7 @@ struct Figures {
   double carbon_kg =
       std::numeric_limits<double>::infinity();  ///< infinite where the region's grid is not known
   double interruptions = 0;                     ///< expected number, where machines may go
+  double lost_s = 0;                            ///< of time_s, what they are expected to take
 };
 
 /// A question put to the candidates: the plan's own, or one that differs from it.
@@ -36,6 +37,7 @@ struct Scenario {
   std::map<std::string, double> price_factor;  ///< by server
   bool priced = false;            ///< only candidates whose price is known, whatever the objective
   std::set<std::string> without;  ///< kinds of servers (kinds_of) that are left out
+  bool undoubted = false;         ///< only candidates without a doubt
   /// Only candidates whose value of the plan's objective is below this by more than a tie.
   std::optional<double> value_below;
   PlanObjective value_of = PlanObjective::cost;
@@ -70,6 +72,11 @@ class Estimates {
   double usd_per_h(std::size_t candidate, const Scenario& scenario) const;  ///< infinite where not known
   /// What an hour costs in which nothing computes: the price, and the electricity of machines of one's own.
   double idle_usd_per_h(std::size_t candidate, const Scenario& scenario) const;
+  /// The ends of what is known of how often the candidate's machines go, as factors of the rate that counts.
+  std::pair<double, double> rate_factors(std::size_t candidate) const;
+  /// Where the time of a simulated candidate lies four times of five, as factors of it, by what is its own: its
+  /// step and its epochs, which err independently. What whole runs have in common is no part of it.
+  std::pair<double, double> own_factors(std::size_t candidate) const;
   /// What machines of one's own pay for the order's energy; 0: they are rented.
   double electricity_usd_per_j(std::size_t candidate) const { return electricity_usd_per_j_[candidate]; }
 
@@ -82,11 +89,13 @@ class Estimates {
   std::vector<double> idle_w_;                       ///< of its machines when nothing computes
   std::vector<std::int64_t> hosts_;
   std::map<std::string, std::string> method_doubts_;   ///< by strategy; "": none
+  std::map<std::int64_t, std::optional<EpochsNeeded>> epochs_of_batch_;
   std::map<std::string, std::string> network_doubts_;  ///< by the order's kinds, of several hosts; "": none
   /// What takes hosts away, and for how long.
   struct Risk {
     Faults faults;
     double wait_s = 0;
+    double least_rate = 1, most_rate = 1;  ///< as factors of that of the faults
   };
   std::optional<Risk> risk_of(const Candidate& candidate, const Order& order) const;
   double waited_for_s(const Setup& setup, const InputSpec& input) const;
@@ -99,6 +108,10 @@ class Estimates {
   std::vector<double> electricity_usd_per_j_;  ///< by candidate: of all its energy
   std::vector<const GridRegion*> grids_;       ///< by candidate: nullptr where not known
 };
+
+/// Whether a value and a smaller one differ by less than the 80 % interval of their difference: the first may be as
+/// small as `low` times itself, the other as large as `high` times itself, and they err independently.
+bool within_interval(double more, double low, double least, double high);
 
 /// The objective's value; `front`: time x cost.
 double value_of(PlanObjective objective, const Figures& figures);

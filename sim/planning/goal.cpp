@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "sim/base/key_parts.h"
 #include "sim/base/named_file.h"
+#include "sim/base/names.h"
 
 namespace convoy::inline planning {
 namespace {
@@ -15,12 +17,12 @@ constexpr double most_epochs = 1e9, most_samples = 1e15;
 
 /// `goal:` as it is written.
 struct WrittenGoal {
-  std::string target, table;
+  std::string target, table, optimizer;
   std::optional<double> epochs, samples, noise_scale;
-  bool extrapolate = false;
+  bool extrapolate = true;
   double start_up_s = 0;
   Goal::Pause evaluation, checkpoint;
-  SourcePos pos, target_pos;
+  SourcePos pos, target_pos, optimizer_pos;
 };
 
 Keys<Goal::Pause> pause_keys() {
@@ -50,8 +52,12 @@ const Keys<WrittenGoal>& written_goal_keys() {
       optional_number_key<Written>("epochs", "", 1e-9, most_epochs,
                                    "whatever the batch; with noise_scale those of the smallest batches",
                                    &Written::epochs),
+      optional_text_key<Written>("optimizer", "the table's first", "a name such as lars",
+                                 "with target or table: whose rows are taken", &Written::optimizer)
+          .at(&Written::optimizer_pos),
       flag_key<Written>("extrapolate",
-                        "with target or table: batches beyond the table follow the noise scale that fits it",
+                        "with target or table: batches below the table follow the noise scale that fits it, "
+                        "with a doubt; false leaves them out, as those above it are",
                         &Written::extrapolate),
       optional_quantity_key<Written>("start_up", "0s", Dimension::time, false, "once, before training",
                                      &Written::start_up_s),
@@ -87,17 +93,18 @@ Goal Goal::read(const YamlNode& node, std::optional<double> samples) {
   goal.pos_ = written.pos;
   if (kind == "target" || kind == "table") {
     ConvergenceTable table =
-        kind == "target" ? load_goal(written.target, written.target_pos) : read_convergence(written.table);
+        kind == "target"
+            ? load_goal(written.target, written.target_pos, written.optimizer, written.optimizer_pos)
+            : read_convergence(written.table, written.optimizer, written.optimizer_pos);
     if (!samples) samples = table.samples;
-    goal.text_ = table.text;
-    goal.network_ = table.network;
-    goal.table_samples_ = table.samples;
+    goal.text_ = table.text + (table.optimizer.empty() ? "" : " with " + table.optimizer);
+    goal.optimizer_given_ = !written.optimizer.empty();
     goal.length_ = std::move(table);
     goal.extrapolate_ = written.extrapolate;
-  } else if (map.has("extrapolate")) {
-    map.fail("extrapolate",
-             fmt::format("goes with target or table only; '{}' has no end to go beyond", kind));
   }
+  for (const char* key : {"extrapolate", "optimizer"})
+    if (kind != "target" && kind != "table" && map.has(key))
+      map.fail(key, fmt::format("goes with target or table only; '{}' has no rows of runs", kind));
   if (!samples) map.fail("an epoch's number of images is not known: give training.dataset: {samples: N}");
   goal.samples_ = *samples;
   if (kind == "epochs") {
@@ -123,22 +130,70 @@ KeySection goal_keys() {
           texts_of(written_goal_keys())};
 }
 
+double Goal::scale() const {
+  const ConvergenceTable* table = std::get_if<ConvergenceTable>(&length_);
+  return table && table->samples ? *table->samples / samples_ : 1;
+}
+
 std::optional<EpochsNeeded> Goal::epochs(double global_batch) const {
   if (const double* fixed = std::get_if<double>(&length_)) return EpochsNeeded{*fixed, *fixed, *fixed};
   if (const NoiseScale* noise = std::get_if<NoiseScale>(&length_)) {
     const double epochs = noise->at(global_batch);
     return EpochsNeeded{epochs, epochs, epochs};
   }
-  return std::get<ConvergenceTable>(length_).at(global_batch, extrapolate_);
+  std::optional<EpochsNeeded> needed = std::get<ConvergenceTable>(length_).at(global_batch, extrapolate_);
+  if (const double factor = scale(); needed && factor != 1)
+    needed = EpochsNeeded{needed->epochs * factor, needed->least * factor, needed->most * factor};
+  return needed;
 }
 
-std::vector<std::string> Goal::doubts(const std::string& network) const {
+Goal::Evidence Goal::evidence(double global_batch) const {
+  const ConvergenceTable* table = std::get_if<ConvergenceTable>(&length_);
+  if (!table) return {};
+  Evidence evidence{table->points.front().grade, table->optimizer.empty() ? "" : "with " + table->optimizer};
+  const auto add = [&](const std::string& text) {
+    evidence.text += (evidence.text.empty() ? "" : ", ") + text;
+  };
+  if (global_batch < table->smallest()) {
+    evidence.grade = Grade::assumed;
+    add(fmt::format("extrapolated from the {:.4g} of {:g} images a step",
+                    table->envelope().front().needed.epochs, table->smallest()));
+  }
+  const auto own = std::find_if(table->points.begin(), table->points.end(),
+                                [&](const ConvergencePoint& point) { return point.batch == global_batch; });
+  if (own != table->points.end() && own->needed.epochs > table->at(global_batch, false)->epochs)
+    add(fmt::format(
+        "as with a larger batch: runs with {:g} images a step took {:.4g}, with other hyperparameters",
+        own->batch, own->needed.epochs));
+  if (scale() != 1) {
+    evidence.grade = Grade::assumed;
+    add(fmt::format("scaled by {:.3g} to see as many images as the table's runs", scale()));
+  }
+  return evidence;
+}
+
+std::vector<std::string> Goal::doubts(const std::string& network, Optimizer optimizer) const {
   std::vector<std::string> doubts;
-  if (!network_.empty() && !network.empty() && network != network_)
-    doubts.push_back(fmt::format("the epochs are those of {}, trained is {}", network_, network));
-  if (table_samples_ && *table_samples_ != samples_)
-    doubts.push_back(fmt::format("the epochs are of {:.0f} images each, the data set has {:.0f}",
-                                 *table_samples_, samples_));
+  const ConvergenceTable* table = std::get_if<ConvergenceTable>(&length_);
+  if (!table) return doubts;
+  if (!table->network.empty() && !network.empty() && network != table->network)
+    doubts.push_back(fmt::format("the epochs are those of {}, trained is {}", table->network, network));
+  const std::string trained(optimizer_names[static_cast<std::size_t>(optimizer)]);
+  // Rows of SGD are of SGD with momentum, as it is trained everywhere.
+  const bool same =
+      table->optimizer == trained || (table->optimizer == "sgd" && optimizer == Optimizer::momentum);
+  if (!table->optimizer.empty() && !optimizer_given_ && !same) {
+    std::vector<std::string> others = table->optimizers;
+    std::erase_if(others, [&](const std::string& name) { return name.empty() || name == table->optimizer; });
+    doubts.push_back(
+        fmt::format("the epochs are those of {}, trained is {}{}", table->optimizer, trained,
+                    others.empty() ? "" : fmt::format("; goal.optimizer may ask for {}", list_of(others))));
+  }
+  if (scale() != 1)
+    doubts.push_back(fmt::format(
+        "the epochs are of {:.0f} images each, the data set has {:.0f}: they are scaled by {:.3g}, so that "
+        "as many images are seen",
+        *table->samples, samples_, scale()));
   return doubts;
 }
 
@@ -146,6 +201,10 @@ std::optional<std::string> Goal::batch_doubt(double global_batch) const {
   // Goyal et al., arXiv:1706.02677, figure 1: ResNet-50 on ImageNet keeps its accuracy after 90 epochs up to
   // 8,192 images a step, and loses it beyond.
   constexpr double largest_harmless_batch = 8192;
+  if (const ConvergenceTable* table = std::get_if<ConvergenceTable>(&length_);
+      table && global_batch < table->smallest())
+    return fmt::format("the epochs are extrapolated: the goal's runs begin at {:g} images a step",
+                       table->smallest());
   if (!std::holds_alternative<double>(length_) || global_batch <= largest_harmless_batch) return std::nullopt;
   return fmt::format(
       "as many epochs as with small batches, though ResNet-50 loses accuracy beyond {:g} images a step "
@@ -161,8 +220,18 @@ double Goal::beside_s(double epochs) const {
 
 std::optional<std::pair<double, double>> Goal::range() const {
   const ConvergenceTable* table = std::get_if<ConvergenceTable>(&length_);
-  if (!table || extrapolate_) return std::nullopt;
-  return std::pair{table->smallest(), table->largest()};
+  if (!table) return std::nullopt;
+  return std::pair{extrapolate_ ? 0 : table->smallest(), table->largest()};
+}
+
+std::vector<double> Goal::batches() const {
+  std::vector<double> batches;
+  const ConvergenceTable* table = std::get_if<ConvergenceTable>(&length_);
+  if (!table) return batches;
+  const std::vector<ConvergencePoint> least = table->envelope();
+  for (std::size_t i = 0; i < least.size(); ++i)
+    if (least[i].needed.epochs == table->points[i].needed.epochs) batches.push_back(least[i].batch);
+  return batches;
 }
 
 }  // namespace convoy::planning

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "models/work.h"
 #include "sim/base/keys.h"
 #include "sim/planning/convergence.h"
 
@@ -17,8 +18,15 @@ class Goal {
   /// @param samples of `training.dataset`, where given; a table may know them too. @throws InputError
   static Goal read(const YamlNode& node, std::optional<double> samples);
 
-  /// Nothing where the batch lies outside the goal's table.
+  /// Nothing where the batch lies above the goal's table, or below one that is not extrapolated. Of a target whose
+  /// epochs are of another number of images: so many that as many images are seen.
   std::optional<EpochsNeeded> epochs(double global_batch) const;
+  /// How the epochs of a batch are known, and what there is to say of them ("with lars, ..."; "" for nothing).
+  struct Evidence {
+    Grade grade = Grade::given;
+    std::string text;
+  };
+  Evidence evidence(double global_batch) const;
   /// Seconds beside training: start-up, evaluations and checkpoints, each of them after so many epochs.
   double beside_s(double epochs) const;
   /// What is done again and again beside training.
@@ -31,24 +39,30 @@ class Goal {
   const Pause& checkpoint() const { return checkpoint_; }
   double samples() const { return samples_; }  ///< of an epoch
   const std::string& text() const { return text_; }
-  /// Why the goal's table may not hold for this network of the zoo ("": none of it) and this data set.
-  std::vector<std::string> doubts(const std::string& network) const;
-  /// Why the goal's epochs may not suffice with so large a global batch, in images; nothing where they follow
-  /// the batch.
+  /// Why the goal's table may not hold for this network of the zoo ("": none of it), this optimizer and this data
+  /// set.
+  std::vector<std::string> doubts(const std::string& network, Optimizer optimizer) const;
+  /// Why the goal's epochs may not suffice with this global batch, in images: it is so large that they should have
+  /// followed it, or smaller than those of the table.
   std::optional<std::string> batch_doubt(double global_batch) const;
   /// Whether the epochs are what the plan says, whatever trains; else those of a table's runs, or of a law.
   bool is_given() const { return std::holds_alternative<double>(length_); }
   const SourcePos& pos() const { return pos_; }
-  /// The batches that the goal's table spans; nothing where any will do.
+  /// The batches that the goal may be reached with, from 0 where small ones are extrapolated; nothing where any
+  /// will do.
   std::optional<std::pair<double, double>> range() const;
+  /// The batches that the goal's table has runs of, without those that took more epochs than a larger one; in
+  /// order, empty where there is no table.
+  std::vector<double> batches() const;
 
  private:
+  double scale() const;  ///< of the table's epochs, to those of the data set
+
   std::variant<double, NoiseScale, ConvergenceTable> length_;  ///< a number: epochs
-  bool extrapolate_ = false;
+  bool extrapolate_ = true, optimizer_given_ = false;
   double samples_ = 0, start_up_s_ = 0;
   Pause evaluation_, checkpoint_;
-  std::string text_, network_;  ///< network_: that the table is of
-  std::optional<double> table_samples_;
+  std::string text_;
   SourcePos pos_;
 };
 

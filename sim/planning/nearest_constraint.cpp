@@ -31,7 +31,7 @@ std::optional<Relaxed> without(Planner& planner, const Scenario& scenario, const
   relaxed.objective = least;
   relaxed.priced = scenario.priced || scenario.objective == PlanObjective::cost ||
                    scenario.objective == PlanObjective::front;
-  const std::optional<std::size_t> found = planner.best(relaxed);
+  const std::optional<std::size_t> found = planner.least(relaxed);
   if (!found) return std::nullopt;
   const double needs = amount(*found), allowed = static_cast<double>(*(scenario.constraints.*limit));
   return Relaxed{name, needs / allowed, *found, text(needs, allowed)};
@@ -86,7 +86,7 @@ NearestConstraint several_constraints(Planner& planner, const Scenario& scenario
   Scenario free = scenario;
   free.constraints.deadline_s.reset();
   free.constraints.budget_usd.reset();
-  if (const std::optional<std::size_t> found = planner.best(free))
+  if (const std::optional<std::size_t> found = planner.least(free))
     return {"deadline and budget", "no candidate keeps either of the two with the other",
             result_of(planner, *found, free)};
   const std::map<std::string, std::int64_t> pruned = planner.pruned(scenario);

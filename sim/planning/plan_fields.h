@@ -47,8 +47,10 @@ inline constexpr auto price_fields = [](auto& archive, auto& price) {
 inline constexpr auto candidate_interval_fields = [](auto& archive, auto& candidate) {
   double level = interval_level;
   archive.field("level", level);
-  archive.known("time_to_train_s", candidate.time_interval);
-  archive.known("cost_usd", candidate.cost_interval);
+  archive.known("time_to_train_s", candidate.run_time_interval);
+  archive.known("cost_usd", candidate.run_cost_interval);
+  archive.part("interruptions", candidate.interruptible,
+               [&] { archive.known("interruptions", candidate.interruptions_interval); });
 };
 
 inline constexpr auto plan_candidate_fields = [](auto& archive, auto& candidate) {
@@ -70,6 +72,7 @@ inline constexpr auto plan_candidate_fields = [](auto& archive, auto& candidate)
   archive.optional("electricity_usd", candidate.figures.electricity_usd);
   archive.list("prices", candidate.prices, price_fields);
   archive.texts("doubts", candidate.doubts);
+  archive.truth("doubtful", candidate.doubtful);
   archive.scaled("energy_kwh", candidate.figures.energy_j, joules_a_kwh);
   archive.known("carbon_kg", candidate.figures.carbon_kg);
   archive.part("interruptions", candidate.interruptible, [&] {
@@ -136,6 +139,7 @@ inline constexpr auto plan_fields = [](auto& archive, auto& answer) {
   archive.field("simulated", answer.simulated);
   archive.counts("pruned", answer.pruned);
   archive.blocks("left_out", answer.left_out, left_out_fields);
+  archive.optional_text("newest_price", answer.newest_price);
   archive.blocks("sensitivity", answer.sensitivity, change_fields);
   archive.blocks("assumes", answer.assumes, assumption_fields);
   archive.lines("not_included", answer.not_included);

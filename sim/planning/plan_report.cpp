@@ -24,8 +24,8 @@ std::string kwh_text(const CandidateResultOfPlan& candidate) {
 }
 
 std::string interval_text(const CandidateResultOfPlan& candidate) {
-  return fmt::format("{} to {}", usd_text(candidate.cost_interval.first),
-                     usd_text(candidate.cost_interval.second));
+  return fmt::format("{} to {}", usd_text(candidate.run_cost_interval.first),
+                     usd_text(candidate.run_cost_interval.second));
 }
 
 std::string order_section(const PlanAnswer& answer) {
@@ -42,8 +42,8 @@ std::string order_section(const PlanAnswer& answer) {
                    : choice.market == Market::spot ? "on the spot market"
                                                    : "on demand");
   out += html_card("time", hours_text(choice.figures.time_s), "",
-                   fmt::format("{} to {}", hours_text(choice.time_interval.first),
-                               hours_text(choice.time_interval.second)));
+                   fmt::format("{} to {}", hours_text(choice.run_time_interval.first),
+                               hours_text(choice.run_time_interval.second)));
   out += html_card("cost", usd_text(choice.figures.cost_usd), "", interval_text(choice));
   out += html_card("energy", kwh_text(choice), "kWh",
                    std::isfinite(choice.figures.carbon_kg)
@@ -51,7 +51,8 @@ std::string order_section(const PlanAnswer& answer) {
                        : "");
   out += "</div>\n";
   out += html_paragraph(fmt::format("{}; {}.", training_text(choice), choice.bottleneck));
-  for (const std::string& price : price_texts(choice)) out += html_paragraph(price, "small");
+  for (const std::string& price : price_texts(choice, answer.newest_price))
+    out += html_paragraph(price, "small");
   return out;
 }
 
@@ -61,7 +62,7 @@ std::string front_section(const PlanAnswer& answer) {
   double least = INFINITY, most = 0, quickest = INFINITY, slowest = 0;
   const auto add = [&](const CandidateResultOfPlan& candidate) {
     if (!std::isfinite(candidate.figures.cost_usd)) return;
-    const std::string kind = kinds_of(candidate.order);
+    const std::string kind = kinds_of(candidate.order) + (candidate.doubtful ? doubtful_mark : "");
     XySeries& series = kinds.try_emplace(kind, XySeries{kind, {}, kinds.size(), false, true}).first->second;
     const double hours = candidate.figures.time_s / 3600;
     const std::string title =
@@ -88,41 +89,44 @@ std::string front_section(const PlanAnswer& answer) {
   chart.y = {"cost (USD)", plain, wants_log(least, most, 8), false};
   chart.ideal_label = "front";
   chart.width = 620;
-  return "<h2>What time costs</h2>\n" +
-         html_figure(
-             draw(chart),
-             "On the dashed line nothing is both quicker and cheaper; beside it the best of other servers.");
+  return "<h2>What time costs</h2>\n" + html_figure(draw(chart),
+                                                    "On the dashed line nothing is both quicker and cheaper; "
+                                                    "beside it the best of other servers. * has a doubt, "
+                                                    "which the tables say.");
 }
 
 /// Prices of an hour with region and dates.
-std::string prices_cell(const CandidateResultOfPlan& candidate) {
+std::string prices_cell(const CandidateResultOfPlan& candidate, const std::string& newest) {
   std::string text;
   for (const Price& price : candidate.prices)
-    text += fmt::format("{}{}, {}", text.empty() ? "" : "; ", hour_text(candidate, price),
-                        price.region.empty() ? price.source : price.origin());
+    text += fmt::format("{}{}, {}{}", text.empty() ? "" : "; ", hour_text(candidate, price),
+                        price.region.empty() ? price.source : price.origin(), age_text(price, newest));
   for (const std::string& doubt : candidate.doubts) text += fmt::format("; {}", doubt);
   return text;
 }
 
-HtmlRow row_of(const CandidateResultOfPlan& candidate, bool best) {
-  return {{text_of(candidate.order), prices_cell(candidate), std::string(to_string(candidate.precision)),
-           std::to_string(candidate.global_batch), candidate.label, digits_text(candidate.figures.epochs, 4),
-           hours_text(candidate.figures.time_s), usd_text(candidate.figures.cost_usd),
-           interval_text(candidate), kwh_text(candidate), candidate.reason},
-          best ? "best" : ""};
+HtmlRow row_of(const CandidateResultOfPlan& candidate, const std::string& newest, bool best) {
+  return {
+      {text_of(candidate.order) + (candidate.doubtful ? doubtful_mark : ""), prices_cell(candidate, newest),
+       std::string(to_string(candidate.precision)), std::to_string(candidate.global_batch), candidate.label,
+       digits_text(candidate.figures.epochs, 4), hours_text(candidate.figures.time_s),
+       usd_text(candidate.figures.cost_usd), interval_text(candidate), kwh_text(candidate), candidate.reason},
+      best ? "best" : ""};
 }
 
 std::string tables(const PlanAnswer& answer) {
   if (!answer.choice) return {};
-  std::vector<HtmlRow> rows{row_of(*answer.choice, true)};
-  for (const CandidateResultOfPlan& candidate : answer.runners_up) rows.push_back(row_of(candidate, false));
+  std::vector<HtmlRow> rows{row_of(*answer.choice, answer.newest_price, true)};
+  for (const CandidateResultOfPlan& candidate : answer.runners_up)
+    rows.push_back(row_of(candidate, answer.newest_price, false));
   std::vector<HtmlColumn> columns{{"machines"}, {"price"},        {"precision"},  {"global batch", true},
                                   {"strategy"}, {"epochs", true}, {"time", true}, {"cost", true},
                                   {"interval"}, {"kWh", true},    {"why not"}};
   std::string out = "<h2>The choice, and the best of other servers</h2>\n" + html_table(columns, rows);
   rows.clear();
   columns.back().title = "against the choice";
-  for (const CandidateResultOfPlan& candidate : answer.front) rows.push_back(row_of(candidate, false));
+  for (const CandidateResultOfPlan& candidate : answer.front)
+    rows.push_back(row_of(candidate, answer.newest_price, false));
   out += "<h2>The front</h2>\n" + html_table(columns, rows);
   if (answer.sensitivity.empty()) return out;
   rows.clear();

@@ -12,6 +12,7 @@
 #include "sim/planning/plan_lists.h"
 #include "sim/planning/plan_machines.h"
 #include "sim/run/search/search_spec.h"
+#include "topologies/price_age.h"
 
 namespace convoy::inline planning {
 namespace {
@@ -302,11 +303,18 @@ PlanSpec read_tree(const YamlNode& whole, const std::string& name,
   read_part(plan_file_keys(), std::move(tree), spec);
   const YamlNode* network =
       spec.model.kind == YamlNode::Kind::mapping ? spec.model.find("name") : &spec.model;
-  spec.doubts = spec.goal.doubts(network ? network->scalar : "");
+  YamlMap training(spec.training, "training");
+  const auto optimizer = read_choice<Optimizer>(training, "optimizer", texts_of_names(optimizer_names),
+                                                TrainingOptions{}.optimizer);
+  spec.doubts = spec.goal.doubts(network ? network->scalar : "", optimizer);
   return spec;
 }
 
 }  // namespace
+
+double PlanSpec::price_age_years(const Price& price) const {
+  return price.region.empty() ? 0 : std::max(0.0, years_between(last_seen(price), newest_day(prices())));
+}
 
 PlanSpec read_plan(const Experiment& experiment, const std::string& prices) {
   YamlMap tree(experiment.tree(), "");

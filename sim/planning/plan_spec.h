@@ -74,6 +74,8 @@ struct PlanSpec {
   std::vector<PlanVariant> scenarios;
 
   const PriceTable& prices() const { return user_prices ? *user_prices : PriceTable::shipped(); }
+  /// Since a price was last seen listed, up to the newest day of the table. 0 for one of no region, the user's own.
+  double price_age_years(const Price& price) const;
 };
 
 /// @param prices a price table of the user's (topologies/prices.h); "": the program's own. @throws InputError

@@ -9,6 +9,7 @@
 #include "sim/planning/why_not.h"
 #include "sim/planning/write_plan.h"
 #include "sim/results/text.h"
+#include "topologies/price_age.h"
 
 namespace convoy::inline planning {
 namespace {
@@ -30,7 +31,7 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows) {
 }
 
 std::vector<std::string> cells(const CandidateResultOfPlan& candidate) {
-  return {text_of(candidate.order),
+  return {text_of(candidate.order) + (candidate.doubtful ? doubtful_mark : ""),
           candidate.own                      ? "own"
           : candidate.market == Market::spot ? "spot"
                                              : "on demand",
@@ -121,23 +122,34 @@ std::string order_text(const CandidateResultOfPlan& candidate) {
   if (!candidate.region.empty()) text += fmt::format(" in {}", candidate.region);
   if (std::isfinite(candidate.figures.cost_usd))
     text += fmt::format(": {} ({} to {} at 80 %)", usd_text(candidate.figures.cost_usd),
-                        usd_text(candidate.cost_interval.first), usd_text(candidate.cost_interval.second));
+                        usd_text(candidate.run_cost_interval.first),
+                        usd_text(candidate.run_cost_interval.second));
   text += fmt::format(", {} kWh", number_text(candidate.figures.energy_j / joules_a_kwh));
   if (std::isfinite(candidate.figures.carbon_kg))
     text += fmt::format(", {} kg CO2", number_text(candidate.figures.carbon_kg));
   if (candidate.interruptible)
-    text += fmt::format("; {} interruptions expected, {}", number_text(candidate.figures.interruptions),
+    text += fmt::format("; {} interruptions expected ({:.0f} to {:.0f} at 80 %), {}",
+                        number_text(candidate.figures.interruptions), candidate.interruptions_interval.first,
+                        candidate.interruptions_interval.second,
                         candidate.reaction == OnInterruption::wait
                             ? "each waited out"
                             : "after each on with the machines that are left");
   return text;
 }
 
-std::vector<std::string> price_texts(const CandidateResultOfPlan& candidate) {
+std::string age_text(const Price& price, const std::string& newest) {
+  if (price.region.empty() || newest.empty()) return {};
+  const double years = years_between(last_seen(price), newest);
+  constexpr double a_month = 1.0 / 12;
+  return years < a_month ? "" : fmt::format(", {:.1f} years before the newest price", years);
+}
+
+std::vector<std::string> price_texts(const CandidateResultOfPlan& candidate, const std::string& newest) {
   std::vector<std::string> texts;
   for (const Price& price : candidate.prices) {
     const std::string origin = price.region.empty() ? price.source : price.origin();
-    texts.push_back(fmt::format("{}: {} ({})", price.server, hour_text(candidate, price), origin));
+    texts.push_back(fmt::format("{}: {} ({}{})", price.server, hour_text(candidate, price), origin,
+                                age_text(price, newest)));
   }
   for (const std::string& doubt : candidate.doubts) texts.push_back("doubt: " + doubt);
   return texts;
@@ -181,6 +193,8 @@ std::string doubts_text(const std::vector<CandidateResultOfPlan>& candidates,
       if (std::find(choice.doubts.begin(), choice.doubts.end(), doubt) == choice.doubts.end())
         ++having[doubt];
   std::string text;
+  if (std::any_of(candidates.begin(), candidates.end(), [](const auto& each) { return each.doubtful; }))
+    text += "  * has a doubt: it is the choice only where none without one comes within its 80 % interval\n";
   for (const auto& [doubt, count] : having) text += fmt::format("  doubt of {} of these: {}\n", count, doubt);
   return text;
 }
@@ -218,7 +232,8 @@ std::string table(const PlanAnswer& answer) {
   if (!answer.choice) return text + no_choice_text(answer) + effort;
   text += fmt::format("{}\n  {}\n  {}\n", order_text(*answer.choice), training_text(*answer.choice),
                       answer.choice->bottleneck);
-  for (const std::string& price : price_texts(*answer.choice)) text += fmt::format("  {}\n", price);
+  for (const std::string& price : price_texts(*answer.choice, answer.newest_price))
+    text += fmt::format("  {}\n", price);
   text += "\nwhat time costs (nothing is both quicker and cheaper)\n" + candidates_table(answer.front) +
           doubts_text(answer.front, *answer.choice);
   if (!answer.runners_up.empty()) {

@@ -54,6 +54,15 @@ Rank front_order(const Standing& bound) {
   return {priced ? bound.time_s * bound.cost_usd : bound.cost_usd, bound.time_s};
 }
 
+/// Whether what one candidate needs more than another lies within the 80 % interval of that difference. Machines err
+/// for themselves; cost, energy and carbon err as the time does.
+bool is_tie(const Estimates& estimates, std::size_t loser, std::size_t winner, const Scenario& scenario) {
+  const double more = value_of(scenario.objective, estimates.figures(loser, scenario)),
+               least = value_of(scenario.objective, estimates.figures(winner, scenario));
+  return std::isfinite(more) && within_interval(more, estimates.own_factors(loser).first, least,
+                                                estimates.own_factors(winner).second);
+}
+
 bool may_run(TrialState state) {
   return state == TrialState::open || state == TrialState::planned || state == TrialState::simulated;
 }
@@ -95,6 +104,7 @@ std::vector<std::size_t> Planner::open(const Scenario& scenario) const {
   std::vector<std::size_t> result;
   const CandidateSpace& space = trials_.space();
   for (std::size_t c = 0; c < space.candidates.size(); ++c) {
+    if (scenario.undoubted && estimates_.doubtful(c)) continue;
     if (!scenario.without.empty() &&
         scenario.without.contains(kinds_of(trials_.setup(space.candidates[c].setup).order)))
       continue;
@@ -147,6 +157,15 @@ std::vector<Standing> Planner::search(
 }
 
 std::optional<std::size_t> Planner::best(const Scenario& scenario) {
+  const std::optional<std::size_t> first = least(scenario);
+  if (!first || scenario.undoubted || !estimates_.doubtful(*first)) return first;
+  Scenario sure = scenario;
+  sure.undoubted = true;
+  const std::optional<std::size_t> other = least(sure);
+  return other && is_tie(estimates_, *other, *first, scenario) ? other : first;
+}
+
+std::optional<std::size_t> Planner::least(const Scenario& scenario) {
   return best_of(
       search(scenario, [&](const std::vector<Standing>& known, const std::vector<Standing>& bounds) {
         double least = std::numeric_limits<double>::infinity();

@@ -24,6 +24,10 @@ class Planner {
   void simulate_all(const Scenario& scenario);
 
   /// best_of those that keep the constraints; nothing where none keeps them.
+  std::optional<std::size_t> least(const Scenario& scenario);
+
+  /// The same, or, where that one has a doubt, the least without one if the difference is within its 80 % interval
+  /// (is_tie).
   std::optional<std::size_t> best(const Scenario& scenario);
 
   /// front_of those that keep the constraints.

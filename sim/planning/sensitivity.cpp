@@ -95,16 +95,23 @@ class Sensitivity {
       add(fmt::format("the deadline is below {}", format_time(now_.time_s)), "deadline", "", now_.time_s,
           shorter);
     if (!scenario_.constraints.deadline_s) return;
-    Scenario better = scenario_;
-    better.constraints.deadline_s.reset();
-    better.value_below = value_of(scenario_.objective, now_);
-    better.objective = PlanObjective::time;
-    const std::optional<std::size_t> next = planner_.best(better);
-    if (!next) return;
-    Scenario longer = scenario_;
-    longer.constraints.deadline_s = planner_.figures(*next, scenario_).time_s;
-    add(fmt::format("the deadline is {} or more", format_time(*longer.constraints.deadline_s)), "deadline",
-        "", *longer.constraints.deadline_s, longer);
+    // A better one that ties and has a doubt is not chosen however long the deadline is.
+    for (const bool undoubted : {false, true}) {
+      Scenario better = scenario_;
+      better.undoubted = undoubted;
+      better.constraints.deadline_s.reset();
+      better.value_below = value_of(scenario_.objective, now_);
+      better.objective = PlanObjective::time;
+      const std::optional<std::size_t> next = planner_.least(better);
+      if (!next) return;
+      Scenario longer = scenario_;
+      longer.constraints.deadline_s =
+          std::max(*scenario_.constraints.deadline_s, planner_.figures(*next, scenario_).time_s);
+      if (planner_.best(longer) == choice_) continue;
+      add(fmt::format("the deadline is {} or more", format_time(*longer.constraints.deadline_s)), "deadline",
+          "", *longer.constraints.deadline_s, longer);
+      return;
+    }
   }
 
   void budget() {
@@ -115,16 +122,22 @@ class Sensitivity {
       add(fmt::format("the budget is below {}", limit_text(now_.cost_usd)), "budget", "", now_.cost_usd,
           less);
     if (!scenario_.constraints.budget_usd) return;
-    Scenario better = scenario_;
-    better.constraints.budget_usd.reset();
-    better.value_below = value_of(scenario_.objective, now_);
-    better.objective = PlanObjective::cost;
-    const std::optional<std::size_t> next = planner_.best(better);
-    if (!next) return;
-    Scenario more = scenario_;
-    more.constraints.budget_usd = planner_.figures(*next, scenario_).cost_usd;
-    add(fmt::format("the budget is {} or more", limit_text(*more.constraints.budget_usd)), "budget", "",
-        *more.constraints.budget_usd, more);
+    for (const bool undoubted : {false, true}) {
+      Scenario better = scenario_;
+      better.undoubted = undoubted;
+      better.constraints.budget_usd.reset();
+      better.value_below = value_of(scenario_.objective, now_);
+      better.objective = PlanObjective::cost;
+      const std::optional<std::size_t> next = planner_.least(better);
+      if (!next) return;
+      Scenario more = scenario_;
+      more.constraints.budget_usd =
+          std::max(*scenario_.constraints.budget_usd, planner_.figures(*next, scenario_).cost_usd);
+      if (planner_.best(more) == choice_) continue;
+      add(fmt::format("the budget is {} or more", limit_text(*more.constraints.budget_usd)), "budget", "",
+          *more.constraints.budget_usd, more);
+      return;
+    }
   }
 
   void global_batch() {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <tuple>
 
 #include "sim/base/names.h"
@@ -64,6 +65,20 @@ SoloStep solo_step_of(const PreparedRun& run, std::int64_t batch, double share) 
           host_w,
           assessment.peak_bytes,
           fits_in(assessment, share)};
+}
+
+/// Images a device that are tried where the plan names none, in order: powers of two, and what comes to a batch
+/// that the goal's table has runs of.
+std::vector<std::int64_t> tried_batches(const PlanSpec& spec, const ServerSpec& server) {
+  std::set<std::int64_t> batches;
+  for (std::int64_t batch = 1; batch <= largest_tried_batch; batch *= 2) batches.insert(batch);
+  for (const double run : spec.goal.batches())
+    for (const std::int64_t nodes : spec.nodes) {
+      const auto global = static_cast<std::int64_t>(run);
+      const std::int64_t devices = nodes * server.device_count();
+      if (global % devices == 0 && global / devices <= largest_tried_batch) batches.insert(global / devices);
+    }
+  return {batches.begin(), batches.end()};
 }
 
 const std::string& text_at(const YamlNode& mapping, std::string_view key) {
@@ -154,9 +169,7 @@ void Trials::fill_cost_table() {
     const auto& [name, precision] = items[i];
     SoloSteps solos;
     const bool given = !spec_.batches.empty();
-    for (std::size_t b = 0; given ? b < spec_.batches.size() : (std::int64_t{1} << b) <= largest_tried_batch;
-         ++b) {
-      const std::int64_t batch = given ? spec_.batches[b] : std::int64_t{1} << b;
+    for (const std::int64_t batch : given ? spec_.batches : tried_batches(spec_, servers_.at(name))) {
       const PreparedRun run =
           preparer_.prepare(solo_point(spec_, solo_setup(name, precision, batch)), nullptr);
       solos.steps.push_back(solo_step_of(run, batch, spec_.constraints.memory));

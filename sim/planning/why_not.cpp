@@ -33,6 +33,8 @@ std::string why_not(PlanObjective objective, const CandidateResultOfPlan& loser,
   const std::string time = format_time(loser.figures.time_s),
                     chosen_time = format_time(choice.figures.time_s);
   std::string text;
+  if (value < value_of(objective, choice.figures) && loser.doubtful)
+    return "is better by less than its 80 % interval, and has a doubt, which the choice has not";
   switch (objective) {
     case PlanObjective::cost:
       text = fmt::format("costs {}: {} for {} instead of {} for {}", more, hour_text(loser), time,
@@ -80,9 +82,8 @@ bool is_tie(PlanObjective objective, const CandidateResultOfPlan& loser,
             const CandidateResultOfPlan& choice) {
   const double more = value_of(objective, loser.figures), least = value_of(objective, choice.figures);
   if (!std::isfinite(more)) return false;
-  const double less_by = 1 - loser.time_interval.first / loser.figures.time_s;
-  const double more_by = choice.time_interval.second / choice.figures.time_s - 1;
-  return more - least <= std::hypot(more * less_by, least * more_by);
+  return within_interval(more, loser.time_interval.first / loser.figures.time_s, least,
+                         choice.time_interval.second / choice.figures.time_s);
 }
 
 std::optional<double> known(double value) {
@@ -127,8 +128,8 @@ const char* meaning_of(const std::string& reason, std::int64_t count) {
       Meaning{"memory", "does not fit in memory", "do not fit in memory"},
       Meaning{"method", "trains otherwise than the goal's runs did, so that its epochs are not known",
               "train otherwise than the goal's runs did, so that their epochs are not known"},
-      Meaning{"goal", "has a global batch outside the goal's table",
-              "have a global batch outside the goal's table"},
+      Meaning{"goal", "has a global batch that the goal's table has no epochs for",
+              "have a global batch that the goal's table has no epochs for"},
       Meaning{"price", "has no price", "have no price"},
       Meaning{"carbon", "is in a region whose electricity is not known",
               "are in a region whose electricity is not known"},

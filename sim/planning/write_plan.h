@@ -23,7 +23,12 @@ std::string order_text(const CandidateResultOfPlan& candidate);
 /// "ring all-reduce, fp16, 64 images a device, 4096 a step, 40 epochs"
 std::string training_text(const CandidateResultOfPlan& candidate);
 /// "aws-p3.16xlarge: 24.48 USD/h (on demand, us-east-1, 2022-06-23 to 2026-07-20)", and doubts.
-std::vector<std::string> price_texts(const CandidateResultOfPlan& candidate);
+/// @param newest day of the price table
+std::vector<std::string> price_texts(const CandidateResultOfPlan& candidate, const std::string& newest);
+/// "", or ", 0.9 years before the newest price": how old a price is.
+std::string age_text(const Price& price, const std::string& newest);
+/// Behind the machines of candidates that have a doubt of their own.
+inline constexpr const char* doubtful_mark = " *";
 /// "cheapest within 24 h and 500 USD"
 std::string question_text(const PlanAnswer& answer);
 /// "3456 candidates: 41 simulated; not simulated: 2,890 cannot be better (bound), ..."

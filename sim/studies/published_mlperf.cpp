@@ -68,7 +68,7 @@ Reproduction reproduce_mlperf(std::size_t jobs) {
       const std::optional<EpochsNeeded> needed = goal.at(row.global_batch(), true);
       epochs.push_back(given ? row.epochs : needed->epochs);
       result.rows.push_back(
-          {given ? "epochs as submitted" : "epochs from the table of the goal", row.system,
+          {given ? "epochs as submitted" : std::string(table_of_epochs), row.system,
            fmt::format("{} x {} of {}, batch {}, {:.4g} epochs", row.nodes, row.devices_per_node, row.server,
                        row.batch_per_device, epochs.back()),
            row.minutes, 0, 0, false, row.source, false});

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/calibration/kernel_accuracy.h"
@@ -200,11 +201,17 @@ double memory_uncertainty(const std::string& framework);
 /// epochs and with those of the goal's table: epochs x images / predicted throughput, and nothing in addition
 /// to training. @param jobs processes at a time
 Reproduction reproduce_mlperf(std::size_t jobs);
+inline constexpr std::string_view table_of_epochs = "epochs from the table of the goal";
 
 /// USD that DAWNBench's entries had cost when ResNet-50 reached 93 % (results/published/dawnbench.csv),
 /// computed from the cost of an epoch with each of their image and batch sizes. @param jobs processes at a
 /// time
 Reproduction reproduce_dawnbench(std::size_t jobs);
+
+/// How many times as long (or as dear) as their steps predict the runs of mlperf, with their own epochs, and
+/// dawnbench were, beside the interval that plans give whole runs by those of the other teams
+/// (sim/planning/whole_runs.h). @param jobs processes at a time
+Reproduction reproduce_whole_runs(std::size_t jobs);
 
 /// Time of NCCL's collectives alone (results/published/collectives.csv), us, inside a host and between hosts,
 /// with summaries by role, table, collective, layout and size. @param jobs processes at a time

@@ -103,11 +103,12 @@ TEST_CASE(
 
 TEST_CASE("reproduce: every comparison that promises a share inside its intervals has intervals") {
   const Workplace place;
-  const json report = json::parse(place
-                                      .convoy({"reproduce", "pipelines", "energy", "mlperf", "dawnbench",
-                                               "collectives-inside", "collectives-between", "--json"})
-                                      .out);
-  REQUIRE(report["reproductions"].size() == 6);
+  const json report =
+      json::parse(place
+                      .convoy({"reproduce", "pipelines", "energy", "mlperf", "dawnbench", "whole-runs",
+                               "collectives-inside", "collectives-between", "--json"})
+                      .out);
+  REQUIRE(report["reproductions"].size() == 7);
   for (const json& made : report["reproductions"]) {
     CAPTURE(made["name"].get<std::string>());
     bool evaluated = false, all_passed = true, as_listed = true;
@@ -125,11 +126,12 @@ TEST_CASE("reproduce: every comparison that promises a share inside its interval
     for (const json& row : made["rows"]) {
       if (row["role"] != "test") continue;
       REQUIRE(row.contains("low"));
-      const std::string unit = made["name"] == "energy"      ? "j"
-                               : made["name"] == "mlperf"    ? "minutes"
-                               : made["name"] == "dawnbench" ? "usd"
-                               : made["name"] == "pipelines" ? "images_per_s"
-                                                             : "us";
+      const std::string unit = made["name"] == "energy"       ? "j"
+                               : made["name"] == "mlperf"     ? "minutes"
+                               : made["name"] == "dawnbench"  ? "usd"
+                               : made["name"] == "pipelines"  ? "images_per_s"
+                               : made["name"] == "whole-runs" ? "factor"
+                                                              : "us";
       const double published = row["published_" + unit], predicted = row["predicted_" + unit];
       CHECK(row["low"] <= predicted);
       CHECK(row["high"] >= predicted);

@@ -25,6 +25,19 @@ inline const std::string& small_model() {
   return text;
 }
 
+/// A table of epochs by batch as a file, as long as it lives.
+struct WrittenTable {
+  explicit WrittenTable(const std::string& text)
+      : file((std::filesystem::temp_directory_path() / fmt::format("convoy-epochs-{}.csv", ::getpid()))
+                 .string()) {
+    std::ofstream(file) << text;
+  }
+  ~WrittenTable() { std::filesystem::remove(file); }
+  WrittenTable(const WrittenTable&) = delete;
+  WrittenTable& operator=(const WrittenTable&) = delete;
+  std::string file;
+};
+
 /// A plan's file with its `goal` and `plan` as given, read.
 inline PlanSpec spec_of(const std::string& goal, const std::string& plan,
                         const std::string& training = "{dataset: {samples: 100000}}",

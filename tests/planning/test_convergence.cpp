@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <random>
 
 #include "sim/planning/convergence.h"
 #include "tests/planning/plan_text.h"
@@ -13,6 +14,7 @@ using namespace convoy;
 TEST_CASE("convergence: the table's own points, and straight in the logarithm of the batch between them") {
   const ConvergenceTable table = load_goal("resnet50-imagenet-75.9", {});
   // github:mlcommons/logging rcps_resnet.json, rounds 1.0.0 to 2.0.0
+  CHECK(table.optimizer == "lars");
   CHECK(table.at(1632, false)->epochs == 35.0);
   CHECK(table.at(4096, false)->epochs == 40.0);
   CHECK(table.at(67840, false)->epochs == approx(85.857));
@@ -25,15 +27,77 @@ TEST_CASE("convergence: the table's own points, and straight in the logarithm of
   CHECK(*table.samples == 1281167);
 }
 
-TEST_CASE("convergence: outside the table nothing, unless told to extrapolate, then continuous and growing") {
+TEST_CASE("convergence: a batch needs no more epochs than a larger one") {
+  // By hand: 38.4 at 2048 lies above the 35.2 of 3264, and 86.1 at 64480 above the 84.5 of 65536.
+  const ConvergenceTable table = load_goal("resnet50-imagenet-75.9", {});
+  CHECK(table.at(2048, false)->epochs == 35.2);
+  CHECK(table.at(2048, false)->least == 34);
+  CHECK(table.at(2048, false)->most == 37);
+  CHECK(table.at(64480, false)->epochs == 84.5);
+  CHECK(table.at(std::sqrt(1632.0 * 2048.0), false)->epochs == approx(35.1));
+  CHECK(table.at(3000, false)->epochs == approx(35.2));
+}
+
+TEST_CASE("convergence: the envelope is the least of all larger batches, by brute force over random tables") {
+  const unsigned seed = 20'261;
+  CAPTURE(seed);
+  std::mt19937 dice(seed);
+  std::uniform_real_distribution<double> drawn(20, 90);
+  for (int round = 0; round < 200; ++round) {
+    ConvergenceTable table;
+    double batch = 16;
+    for (int i = 0, rows = 1 + round % 9; i < rows; ++i) {
+      const double epochs = drawn(dice);
+      table.points.push_back({batch, {epochs, epochs - 1, epochs + 2}, 1, ""});
+      batch = std::ceil(batch * (1 + drawn(dice) / 60));
+    }
+    CAPTURE(round);
+    double before = 0;
+    for (const ConvergencePoint& point : table.points) {
+      double least = INFINITY;
+      for (const ConvergencePoint& other : table.points)
+        if (other.batch >= point.batch) least = std::min(least, other.needed.epochs);
+      CHECK(table.at(point.batch, false)->epochs == least);
+      CHECK(table.at(point.batch, false)->most == least + 2);
+    }
+    for (double b = 1; b <= table.largest(); b = std::ceil(b * 1.07)) {
+      const EpochsNeeded needed = *table.at(b, true);
+      CAPTURE(b);
+      CHECK(needed.epochs >= before - 1e-9);
+      CHECK(needed.least <= needed.epochs);
+      CHECK(needed.most >= needed.epochs);
+      before = needed.epochs;
+    }
+    CHECK_FALSE(table.at(table.largest() + 1, true));
+  }
+}
+
+TEST_CASE("convergence: below the table on request, continuously and growing, and nothing above it") {
   const ConvergenceTable table = load_goal("resnet50-imagenet-75.9", {});
   CHECK_FALSE(table.at(1631, false));
   CHECK_FALSE(table.at(67841, false));
+  CHECK_FALSE(table.at(67841, true));
+  CHECK_FALSE(table.at(2'097'152, true));
   CHECK(table.at(1631.999, true)->epochs == approx(35.0).epsilon(1e-4));
-  CHECK(table.at(67840.01, true)->epochs == approx(85.857).epsilon(1e-4));
   CHECK(table.at(256, true)->epochs < 35);
   CHECK(table.at(256, true)->epochs > 30);
-  CHECK(table.at(131072, true)->epochs > 120);
+  CHECK(table.at(256, true)->most == 37);  // the noise scale may be wrong: no more than with 1632
+}
+
+TEST_CASE("convergence: rows of one optimizer are not another's") {
+  const ConvergenceTable sgd = load_goal("resnet50-imagenet-75.9", {}, "sgd");
+  CHECK(sgd.smallest() == 2048);
+  CHECK(sgd.largest() == 8192);
+  CHECK(sgd.at(3264, false)->epochs == 90);
+  CHECK(sgd.optimizers == std::vector<std::string>{"lars", "sgd", "lamb"});
+  CHECK(load_goal("resnet50-imagenet-75.9", {}, "lamb").at(32768, true)->epochs == 90);
+  CHECK_THROWS_WITH_AS(load_goal("resnet50-imagenet-75.9", {}, "lar", {"plan.yaml", 4, 9}),
+                       "plan.yaml:4:9: goal.optimizer: no rows with 'lar' (did you mean 'lars'?); "
+                       "resnet50-imagenet-75.9 has those of lars, sgd, lamb",
+                       InputError);
+  CHECK_THROWS_WITH_AS(load_goal("ssd-openimages-0.34", {}, "sgd", {"plan.yaml", 4, 9}),
+                       "plan.yaml:4:9: goal.optimizer: the rows of ssd-openimages-0.34 do not say theirs",
+                       InputError);
 }
 
 TEST_CASE("convergence: a noise scale is found again in a table made from it") {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "tests/planning/plan_text.h"
 #include "tests/support/approx.h"
 
@@ -40,6 +42,11 @@ TEST_CASE("goal: errors") {
   CHECK(
       goal_error("{epochs: 3, extrapolate: true}").find("goal.extrapolate: goes with target or table only") !=
       std::string::npos);
+  CHECK(goal_error("{samples: 30, optimizer: lars}")
+            .find(":4:32: goal.optimizer: goes with target or table only; 'samples' has no rows of runs") !=
+        std::string::npos);
+  CHECK(goal_error("{target: resnet50-imagenet-75.9, optimizer: adam}")
+            .find(":4:51: goal.optimizer: no rows with 'adam'") != std::string::npos);
   CHECK(goal_error("{epochs: 9, samples: 10}").find("'samples' is given too") != std::string::npos);
   CHECK(goal_error("{noise_scale: 10}").find("epochs") != std::string::npos);
   CHECK(goal_error("{epochs: 9, evaluate: 3}").find("evaluate") != std::string::npos);
@@ -47,14 +54,51 @@ TEST_CASE("goal: errors") {
         std::string::npos);
 }
 
-TEST_CASE("goal: a table of another network or data set is doubted") {
-  const std::string samples = "the epochs are of 1281167 images each, the data set has 100000";
+TEST_CASE("goal: a table of another network, optimizer or data set is doubted, and scaled to the data set") {
   const Goal goal = goal_of("{target: resnet50-imagenet-75.9}");  // with plan_text.h's data set
-  CHECK(goal.doubts("resnet50") == std::vector<std::string>{samples});
-  CHECK(goal.doubts("") == std::vector<std::string>{samples});  // a network of the user's own
-  CHECK(goal.doubts("resnet18") ==
-        std::vector<std::string>{"the epochs are those of resnet50, trained is resnet18", samples});
-  CHECK(goal_of("{epochs: 9}").doubts("resnet18").empty());
+  const std::string samples =
+      "the epochs are of 1281167 images each, the data set has 100000: they are scaled by 12.8, so that as "
+      "many "
+      "images are seen";
+  const std::string optimizer =
+      "the epochs are those of lars, trained is momentum; goal.optimizer may ask for sgd, lamb";
+  const auto momentum = Optimizer::momentum;
+  CHECK(goal.doubts("resnet50", momentum) == std::vector<std::string>{optimizer, samples});
+  CHECK(goal.doubts("", momentum).size() == 2);  // a network of the user's own
+  CHECK(
+      goal.doubts("resnet18", momentum) ==
+      std::vector<std::string>{"the epochs are those of resnet50, trained is resnet18", optimizer, samples});
+  CHECK(goal.epochs(4096)->epochs == approx(40 * 12.81167));
+  CHECK(goal.epochs(4096)->least == approx(39 * 12.81167));
+  CHECK(goal.evidence(4096).grade == Grade::assumed);
+  CHECK(goal_of("{epochs: 9}").doubts("resnet18", momentum).empty());
+  // Asked for, an optimizer is not doubted; nor is SGD, with or without momentum, where SGD is trained.
+  for (const char* optimizer_of : {"lars", "sgd"})
+    CHECK(goal_of(fmt::format("{{target: resnet50-imagenet-75.9, optimizer: {}}}", optimizer_of))
+              .doubts("resnet50", momentum)
+              .size() == 1);
+}
+
+TEST_CASE("goal: what is known of the epochs of a batch is said") {
+  const Goal goal = plans::spec_of("{target: resnet50-imagenet-75.9}", "{servers: [aws-p3.2xlarge]}",
+                                   "{dataset: {samples: 1281167}}")
+                        .goal;
+  CHECK(goal.text() == "ResNet-50 v1.5 on ImageNet to 75.9 % top-1 with lars");
+  CHECK(goal.evidence(4096).grade == Grade::measured);
+  CHECK(goal.evidence(4096).text == "with lars");
+  CHECK(goal.evidence(2048).text ==
+        "with lars, as with a larger batch: runs with 2048 images a step took 38.4, with other "
+        "hyperparameters");
+  CHECK(goal.evidence(256).grade == Grade::assumed);
+  CHECK(goal.evidence(256).text == "with lars, extrapolated from the 35 of 1632 images a step");
+  CHECK(*goal.batch_doubt(256) == "the epochs are extrapolated: the goal's runs begin at 1632 images a step");
+  CHECK_FALSE(goal.batch_doubt(1632));
+  CHECK_FALSE(goal.epochs(67841));
+  CHECK_FALSE(goal_of("{target: resnet50-imagenet-75.9, extrapolate: false}").epochs(1024));
+  // Without 64480, whose runs took more epochs than those with 65536; 2048 is a power of two anyway.
+  const std::vector<double> batches = goal.batches();
+  CHECK(batches.size() == 10);
+  CHECK(std::find(batches.begin(), batches.end(), 64480.0) == batches.end());
 }
 
 TEST_CASE("goal: epochs that do not follow the batch are doubted beyond 8192 images") {

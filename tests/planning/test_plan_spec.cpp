@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <bit>
+#include <map>
+#include <set>
+
 #include "tests/planning/plan_text.h"
 
 using namespace convoy;
@@ -33,6 +37,25 @@ TEST_CASE("plan: batches are powers of two that fit where none are given") {
   // 16 GiB hold ResNet-50 in half precision with 128 images, not with 512.
   CHECK(largest >= 128);
   CHECK(largest < 512);
+}
+
+TEST_CASE("plan: where the goal's table has other batches, those that come to one are tried too") {
+  const plans::WrittenTable table("batch,epochs\n96,10\n192,9\n256,11\n1000,12\n");
+  const Trials trials =
+      plans::trials_of(plans::spec_of(fmt::format("{{table: {}}}", table.file),
+                                      "{servers: [aws-p3.2xlarge, aws-p3.8xlarge], nodes: [1, 3]}"));
+  // By hand: runs with 96 images took more epochs than those with 192; 192, 256 and 1000 are left, of which
+  // 256 is a power of two on one device. Devices: 1, 3, 4, 12.
+  std::map<std::int64_t, std::set<std::int64_t>> others;
+  for (const Setup& setup : trials.space().setups)
+    if (!std::has_single_bit(static_cast<std::uint64_t>(setup.batch_per_device)))
+      others[setup.devices].insert(setup.global_batch);
+  CHECK(others == std::map<std::int64_t, std::set<std::int64_t>>{{1, {192, 1000}}, {4, {192, 1000}}});
+  // On 3 and 12 devices 192 comes to 64 and 16 images a device, which are powers of two; 256 and 1000 to no number.
+  for (const Setup& setup : trials.space().setups) CHECK(setup.global_batch <= 4096 * 12);
+  const Estimates estimates(trials);
+  for (std::size_t s = 0; s < trials.space().setups.size(); ++s)
+    CHECK(estimates.epochs(s).has_value() == (trials.space().setups[s].global_batch <= 1000));
 }
 
 TEST_CASE("plan: what is wrong is said with its place") {
