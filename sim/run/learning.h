@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "sim/numerics/numerics_spec.h"
@@ -8,6 +9,9 @@
 #include "sim/run/simulate.h"
 
 namespace convoy::inline runs {
+
+/// Why the network of a model cannot learn from real values; "" where it can.
+std::string refuses_learning(const Model& model);
 
 /// Checks that the run's network and plan can learn from real values. @throws InputError
 void check_numerics(const NumericsSpec& spec, const PreparedRun& run);
