@@ -147,6 +147,8 @@ TEST_CASE("MLPerf's 3D U-Net is that of its reference code") {
   const ModelSummary small = summarize(model_from("{name: unet_3d_kits19, input: [1, 64, 64, 64]}"));
   CHECK(small.forward_macs == 59662336000);
   CHECK(summary.forward_macs == 8 * small.forward_macs);
+  // PyTorch's instance normalization keeps its weights once an image, 3840 channels of all layers
+  CHECK(small.saved_activation_bytes == 447599616 - 4 * 3840);
 }
 
 TEST_CASE("U-Nets of diffusion have the parameters that are published") {
