@@ -30,7 +30,7 @@ TrainingGraph graph_of(const std::string& layers, Framework framework = Framewor
   return build_training_graph(toy("[3, 8, 8]", layers), options);
 }
 
-const Operation& operation(const TrainingGraph& graph, const std::string& name) {
+const Operation& operation_of(const TrainingGraph& graph, const std::string& name) {
   const auto found = std::find_if(graph.operations.begin(), graph.operations.end(),
                                   [&](const Operation& op) { return op.name == name; });
   REQUIRE_MESSAGE(found != graph.operations.end(), name);
@@ -38,7 +38,7 @@ const Operation& operation(const TrainingGraph& graph, const std::string& name) 
 }
 
 OpId id(const TrainingGraph& graph, const std::string& name) {
-  return static_cast<OpId>(&operation(graph, name) - graph.operations.data());
+  return static_cast<OpId>(&operation_of(graph, name) - graph.operations.data());
 }
 
 std::string error_in(const std::string& layers) { return layers_error("[3, 8, 8]", layers); }
@@ -58,7 +58,7 @@ TEST_CASE("parameters that two layers use are counted once, and their work twice
   // every kernel of the two but an update, and each reads the weights as before
   CHECK(one.operations.size() + 1 == two.operations.size());
   for (const char* name : {"large.forward", "small.forward", "small.data_gradient", "small.weight_gradient"})
-    CHECK(operation(one, name).work == operation(two, name).work);
+    CHECK(operation_of(one, name).work == operation_of(two, name).work);
 }
 
 TEST_CASE(
@@ -80,7 +80,7 @@ TEST_CASE(
   CHECK(tensors == 2);
   // the sum reads two gradients of 185 values and writes one, in a kernel of its own
   const Work &sum = graph.operations[last].work,
-             &alone = operation(graph_of(pyramid(false)), "large.weight_gradient").work;
+             &alone = operation_of(graph_of(pyramid(false)), "large.weight_gradient").work;
   CHECK(sum.aside_bytes_fixed == 3 * 4 * 185);
   CHECK(sum.flops_fixed == alone.flops_fixed + 185);
   CHECK(sum.launches == alone.launches + 1);
@@ -126,7 +126,7 @@ TEST_CASE("a block shares all its parameters, also through another that does") {
   // three uses: c before b before a
   CHECK(id(graph, "c.last.weight_gradient") < id(graph, "b.last.weight_gradient"));
   CHECK(id(graph, "b.last.weight_gradient") < id(graph, "a.last.weight_gradient"));
-  const std::vector<OpId>& inputs = operation(graph, "b.part.1.bn.weight_gradient").inputs;
+  const std::vector<OpId>& inputs = operation_of(graph, "b.part.1.bn.weight_gradient").inputs;
   CHECK(std::find(inputs.begin(), inputs.end(), id(graph, "c.part.1.bn.weight_gradient")) != inputs.end());
 }
 

@@ -40,7 +40,7 @@ std::string pyramid(Dice& dice) {
          "{name: fc, kind: linear, out_features: 5}]}";
 }
 
-Proof proof_of(const lab::Experiment& it, const Plan& plan) {
+Proof proof_of_shared(const lab::Experiment& it, const Plan& plan) {
   return prove_plan(plan, it.report(), it.graph(), it.machine(), images_asked_for(it, plan));
 }
 
@@ -75,7 +75,7 @@ TEST_CASE("proof: replicas and pipelines of networks with shared parameters, and
       CAPTURE(seed);
       CAPTURE(model);
       const lab::Experiment it = experiment(model, strategy);
-      const Proof proof = proof_of(it, plan_with_meaning(it));
+      const Proof proof = proof_of_shared(it, plan_with_meaning(it));
       CHECK_MESSAGE(proof.outcome == Proof::Outcome::proved, proof.text);
     }
 }
@@ -94,7 +94,7 @@ TEST_CASE("proof: a use of shared parameters whose gradient is left out is refut
         dropped += std::erase_if(
             task.ops, [](const PlanOp& op) { return op.name.starts_with("head1.weight_gradient"); });
     CHECK(dropped > 0);
-    const Proof proof = proof_of(it, plan);
+    const Proof proof = proof_of_shared(it, plan);
     CHECK(proof.outcome == Proof::Outcome::refuted);
     CHECK(proof.text.find("head1.weight_gradient") != std::string::npos);
   }
@@ -158,7 +158,7 @@ TEST_CASE("proof: detectors, U-Nets and a pair of networks, trained by four devi
         "stable_diffusion_v1_unet", "ddpm_cifar10", "dcgan"}) {
     CAPTURE(name);
     const lab::Experiment it = experiment(name, "{kind: data_parallel, sync: all_reduce}");
-    const Proof proof = proof_of(it, plan_with_meaning(it));
+    const Proof proof = proof_of_shared(it, plan_with_meaning(it));
     CHECK_MESSAGE(proof.outcome == Proof::Outcome::proved, proof.text);
     CHECK(it.run().step_time_s > 0);
   }
