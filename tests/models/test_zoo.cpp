@@ -238,7 +238,8 @@ TEST_CASE("every zoo file reads, and has a loss") {
     if (name == "wrn_DEPTH_WIDTH") name = "wrn_28_10";
     CAPTURE(name);
     const Model model = model_from(name);
-    // a generator's loss is the discriminator's, and torchvision's SSD is without; other detectors and networks of diffusion have losses as layers
+    // a generator's loss is the discriminator's, and torchvision's SSD is without; other detectors and networks
+    // of diffusion have losses as layers
     const bool has_layers = std::any_of(model.layers.begin(), model.layers.end(), [](const Layer& layer) {
       return std::holds_alternative<DetectionLoss>(layer.kind);
     });
