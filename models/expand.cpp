@@ -25,6 +25,8 @@ struct EntryText {
   const YamlNode* inputs = nullptr;  ///< null: what the entry before it makes
   bool wanted = true;
   bool frozen = false;
+  std::string weights_of;  ///< empty: its own
+  SourcePos weights_pos;
 };
 
 const Keys<EntryText>& entry_table() {
@@ -39,7 +41,8 @@ const Keys<EntryText>& entry_table() {
           .told_required(),
       list_key<EntryText>(
           "inputs", "the entry before it", forms::list(forms::text("a name"), "a list of names", 1),
-          "what it reads; input is the image, or in a block what the block's entry reads",
+          "what it reads; input is the image, or in a block what the block's entry reads (input.1: the "
+          "second of them)",
           [](YamlMap& map, EntryText& entry) {
             entry.inputs = map.find("inputs");
             if (entry.inputs &&
@@ -51,7 +54,14 @@ const Keys<EntryText>& entry_table() {
           }),
       flag_key<EntryText>("when", "false leaves the entry out; who reads it reads its first input instead",
                           &EntryText::wanted),
-      flag_key<EntryText>("frozen", "whether its parameters are not trained", &EntryText::frozen)};
+      flag_key<EntryText>("frozen", "whether its parameters are not trained", &EntryText::frozen),
+      custom_key<EntryText>("weights_of", "its own", forms::text("a name"),
+                            "an entry of the same kind or block, whose parameters it uses",
+                            [](YamlMap& map, EntryText& entry) {
+                              if (!map.has("weights_of")) return;
+                              entry.weights_of = map.text("weights_of");
+                              entry.weights_pos = map.pos("weights_of");
+                            })};
   return keys;
 }
 
@@ -119,10 +129,19 @@ class Expander {
     expand_list(layers, path_, "", parameters, 0);
     for (std::size_t i = 0; i < drafts_.size(); ++i)
       for (const Reference& reference : references_[i]) resolve(reference, 0, drafts_[i].inputs);
+    for (const SharedBlock& use : shared_uses_) check_block(use);
+    for (LayerDraft& draft : drafts_)
+      if (draft.share) find_owner(*draft.share);
     return std::move(drafts_);
   }
 
  private:
+  /// An entry with a block and `weights_of`, by full names.
+  struct SharedBlock {
+    std::string name, owner;
+    SourcePos pos;
+  };
+
   /// All entries of one list; returns what its last entry is called (or the list's input where it is empty).
   Reference expand_list(const YamlNode& list, const std::string& path, const std::string& prefix,
                         const Scope& scope, int depth) {
@@ -145,7 +164,7 @@ class Expander {
       else if (map.has("block"))
         expand_block(map, prefix, text, std::move(inputs), scope, depth);
       else
-        add_layer(std::move(entry), prefix + name, std::move(inputs), text.frozen);
+        add_layer(std::move(entry), prefix, text, std::move(inputs));
     }
     return previous;
   }
@@ -166,12 +185,43 @@ class Expander {
     return inputs;
   }
 
-  void add_layer(YamlNode entry, std::string name, std::vector<Reference> inputs, bool frozen) {
+  void add_layer(YamlNode entry, const std::string& prefix, const EntryText& text,
+                 std::vector<Reference> inputs) {
+    std::string name = prefix + text.name;
     if (drafts_.size() >= max_layers)
       throw InputError(entry.pos, fmt::format("the model has more than {} layers", max_layers));
     index_.emplace(name, static_cast<LayerIndex>(drafts_.size()));
-    drafts_.push_back({std::move(name), std::move(entry), {}, frozen || frozen_blocks_ > 0});
+    std::optional<LayerDraft::Share> share = share_of(prefix, text, name);
+    drafts_.push_back(
+        {std::move(name), std::move(entry), {}, text.frozen || frozen_blocks_ > 0, std::move(share)});
     references_.push_back(std::move(inputs));
+  }
+
+  std::optional<LayerDraft::Share> share_of(const std::string& prefix, const EntryText& text,
+                                            const std::string& name) const {
+    if (!text.weights_of.empty())
+      return LayerDraft::Share{image_input, prefix + text.weights_of, text.weights_pos, false};
+    if (shared_blocks_.empty()) return std::nullopt;
+    const SharedBlock& block = shared_blocks_.back();
+    return LayerDraft::Share{image_input, block.owner + name.substr(block.name.size()), block.pos, true};
+  }
+
+  /// @param use with the name of the block
+  void check_block(const SharedBlock& use) const {
+    const auto owner = blocks_used_.find(use.owner);
+    if (owner == blocks_used_.end() || owner->second != use.name)
+      throw InputError(use.pos,
+                       fmt::format("weights_of: '{}' is not an entry with `block: {}`", use.owner, use.name));
+  }
+
+  void find_owner(LayerDraft::Share& share) const {
+    if (const auto owner = index_.find(share.name); owner != index_.end()) share.owner = owner->second;
+    if (share.owner != image_input || share.of_block) return;
+    std::vector<std::string> known;
+    for (const auto& [name, index] : index_) known.push_back(name);
+    throw InputError(share.pos, fmt::format("weights_of: '{}' is not a layer{}; it names another entry with "
+                                            "`kind`, of a block an entry with `block`",
+                                            share.name, suggestion(share.name, known)));
   }
 
   void expand_block(YamlMap& map, const std::string& prefix, const EntryText& entry,
@@ -198,11 +248,18 @@ class Expander {
 
     const std::string full = prefix + entry.name;
     frozen_blocks_ += entry.frozen ? 1 : 0;
+    if (!entry.weights_of.empty()) {
+      shared_uses_.push_back({block_name, prefix + entry.weights_of, entry.weights_pos});
+      shared_blocks_.push_back({full, prefix + entry.weights_of, entry.weights_pos});
+    }
     std::vector<Reference> current{inputs.front()};
-    if (count > 0) current = std::move(inputs);
+    if (count > 0) current = inputs;
     for (std::int64_t i = 0; i < count; ++i) {
       if (++expansions_ > max_layers) map.fail("block", fmt::format("more than {} blocks", max_layers));
       const std::string inner = repeated ? fmt::format("{}.{}.", full, i) : full + ".";
+      for (std::size_t k = 0; k < inputs.size() && inputs.size() > 1;
+           ++k)  // of which the first is the copy before
+        aliases_[fmt::format("{}{}.{}", inner, input_name, k)] = {k == 0 ? current.front() : inputs[k]};
       aliases_[inner + std::string(input_name)] = std::move(current);
       const Reference last = expand_list(*block.layers, fmt::format("blocks.{}.layers", block_name), inner,
                                          i == 0 ? first : arguments, depth + 1);
@@ -211,6 +268,8 @@ class Expander {
     }
     aliases_[full] = std::move(current);
     frozen_blocks_ -= entry.frozen ? 1 : 0;
+    if (!entry.weights_of.empty()) shared_blocks_.pop_back();
+    blocks_used_.emplace(full, block_name);
   }
 
   /// The scope inside a block: what is visible outside, and its arguments as given here or by default.
@@ -266,7 +325,10 @@ class Expander {
 
   const Blocks& blocks_;
   std::string path_;
-  int frozen_blocks_ = 0;  ///< around the entry that is read
+  int frozen_blocks_ = 0;                                     ///< around the entry that is read
+  std::vector<SharedBlock> shared_blocks_;                    ///< the same
+  std::vector<SharedBlock> shared_uses_;                      ///< all of them, by the name of the block
+  std::unordered_map<std::string, std::string> blocks_used_;  ///< by full name of the entry
   std::vector<LayerDraft> drafts_;
   std::vector<std::vector<Reference>> references_;  // of the draft of the same index
   std::unordered_map<std::string, LayerIndex> index_;

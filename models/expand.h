@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,14 @@ struct LayerDraft {
   YamlNode node;                   ///< its mapping, with `name`, `kind` and the kind's keys
   std::vector<LayerIndex> inputs;  ///< indices into the drafts, in any order, or image_input
   bool frozen = false;             ///< itself, or a block around it
+  /// Whose parameters it uses, by `weights_of` of itself or of a block around it.
+  struct Share {
+    LayerIndex owner;  ///< index into the drafts; image_input: no layer of the other block is called as it
+    std::string name;  ///< of the owner
+    SourcePos pos;
+    bool of_block;  ///< that has the key; layers without parameters have nothing to share then
+  };
+  std::optional<Share> share{};
 };
 
 /// A block: a named list of layers with arguments.
@@ -28,7 +37,7 @@ struct Block {
 };
 using Blocks = std::map<std::string, Block, std::less<>>;
 
-/// Keys of every entry of a list of layers: `name`, `inputs`, `when` and `frozen`.
+/// Keys of every entry of a list of layers: `name`, `inputs`, `when`, `frozen` and `weights_of`.
 /// What may be written for an argument of a block, and for a list of layers.
 ValueForm argument_form();
 ValueForm layers_form(std::size_t least);

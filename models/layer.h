@@ -259,10 +259,10 @@ struct SideInput {
   bool operator==(const SideInput&) const = default;
 };
 
-/// A loss of a detector on its input, by kernels that each read and write tensors of the input's size, or of
+/// A loss of a detector, or of a network that predicts noise, on its input, by kernels that each read and write tensors of the input's size, or of
 /// a stated part of it.
 struct DetectionLoss {
-  enum class Function : std::uint8_t { focal, cross_entropy, binary_cross_entropy, smooth_l1 };
+  enum class Function : std::uint8_t { focal, cross_entropy, binary_cross_entropy, smooth_l1, squared_error };
   Function function = Function::focal;
   double share = 1;  ///< of the input's values that the loss is of
   bool operator==(const DetectionLoss&) const = default;
@@ -321,10 +321,16 @@ struct Layer {
   std::int64_t macs = 0;  ///< multiply-adds of a convolution, linear layer or product, one image, forward
   bool frozen = false;    ///< its parameters are not trained
   SourcePos pos;          ///< where it was written
+  /// A layer before it, of the same kind, whose parameters it uses instead of its own; else image_input. It has none in
+  /// `parameters` then, so that they count once, and the gradients of all that use them are added up.
+  LayerIndex weights_of = image_input;
+  std::int64_t shared_elements = 0;  ///< values of those
 
+  /// Of its own parameters.
   std::int64_t parameter_elements() const;
-  /// Whether it has parameters that are trained.
-  bool trains() const { return !parameters.empty() && !frozen; }
+  bool shares() const { return weights_of != image_input; }
+  /// Whether it uses parameters that are trained.
+  bool trains() const { return (!parameters.empty() || shares()) && !frozen; }
 };
 
 }  // namespace convoy::models

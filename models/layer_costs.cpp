@@ -28,8 +28,8 @@ struct LossPasses {
   double forward_kernels, forward, backward_kernels, backward;
 };
 const LossPasses& loss_passes(DetectionLoss::Function function) {
-  static constexpr std::array<LossPasses, 4> passes{
-      {{16, 38, 16, 43}, {2, 3, 2, 5}, {1, 2, 4, 9}, {1, 2, 1, 3}}};
+  static constexpr std::array<LossPasses, 5> passes{
+      {{16, 38, 16, 43}, {2, 3, 2, 5}, {1, 2, 4, 9}, {1, 2, 1, 3}, {1, 2, 1, 3}}};
   return passes[static_cast<std::size_t>(function)];
 }
 
@@ -44,7 +44,7 @@ class CostRules {
       smallest_ = std::min(smallest_, values);
     }
     out_ = static_cast<double>(elements(layer.output));
-    parameters_ = static_cast<double>(layer.parameter_elements());
+    parameters_ = static_cast<double>(layer.parameter_elements() + layer.shared_elements);
     if (layer.inputs.empty()) return;
     channels_ = model.shape_of(layer.inputs.front()).front();
     last_input_ = model.shape_of(layer.inputs.back());

@@ -103,11 +103,11 @@ Keys<RoiAlign> roi_align_keys() {
 }
 
 Keys<DetectionLoss> detection_loss_keys() {
-  return {
-      choice_key<DetectionLoss>("function", {"focal", "cross_entropy", "binary_cross_entropy", "smooth_l1"},
-                                "of the values", &DetectionLoss::function),
-      number_key<DetectionLoss>("share", 0, 1, "of the input's values that the loss is of",
-                                &DetectionLoss::share)};
+  return {choice_key<DetectionLoss>(
+              "function", {"focal", "cross_entropy", "binary_cross_entropy", "smooth_l1", "squared_error"},
+              "of the values", &DetectionLoss::function),
+          number_key<DetectionLoss>("share", 0, 1, "of the input's values that the loss is of",
+                                    &DetectionLoss::share)};
 }
 
 Keys<Linear> linear_keys() {

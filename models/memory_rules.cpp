@@ -129,6 +129,7 @@ struct Rules {
         return {.extra = "log_probabilities", .extra_bytes = 4 * of};
       case DetectionLoss::Function::binary_cross_entropy:
       case DetectionLoss::Function::smooth_l1:
+      case DetectionLoss::Function::squared_error:
         return {.input_for_data = true, .extra = "targets", .extra_bytes = 4 * of};
     }
     return {};

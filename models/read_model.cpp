@@ -75,6 +75,52 @@ void follow_image(Scope& parameters, YamlMap* reference, const Shape& input) {
       found->second.scalar = std::to_string(input[axis]);
 }
 
+/// By draft: the first in `order` of those that use the same parameters, itself where they are its own.
+std::vector<LayerIndex> find_owners(const std::vector<LayerDraft>& drafts,
+                                    const std::vector<LayerIndex>& order) {
+  std::vector<LayerIndex> named(drafts.size()), first(drafts.size(), image_input), owners(drafts.size());
+  for (std::size_t i = 0; i < drafts.size(); ++i) {
+    const LayerDraft* draft = &drafts[i];
+    named[i] = static_cast<LayerIndex>(i);
+    for (std::size_t hops = 0; draft->share && draft->share->owner != image_input; ++hops) {
+      if (hops > drafts.size())
+        throw InputError(draft->share->pos,
+                         fmt::format("weights_of: '{}' would have the parameters of itself", draft->name));
+      named[i] = draft->share->owner;
+      draft = &drafts[static_cast<std::size_t>(named[i])];
+    }
+  }
+  for (const LayerIndex i : order) {
+    const LayerIndex of = named[static_cast<std::size_t>(i)];
+    LayerIndex& owner = first[static_cast<std::size_t>(of)];
+    if (owner == image_input) owner = i;
+    owners[static_cast<std::size_t>(i)] = owner;
+  }
+  return owners;
+}
+
+/// Gives a layer, which has its own parameters, those of another layer. @throws InputError
+void share_parameters(Layer& layer, const LayerDraft& draft, const Layer& owner, LayerIndex place) {
+  const SourcePos pos = draft.share ? draft.share->pos : draft.node.pos;
+  if (layer.parameters.empty() && owner.parameters.empty() && (!draft.share || draft.share->of_block)) return;
+  if (layer.kind != owner.kind || layer.parameters != owner.parameters)
+    throw InputError(
+        pos, fmt::format("weights_of: '{}' and '{}' do not have the same kind, keys and numbers of "
+                         "parameters ({} and {})",
+                         layer.name, owner.name, layer.parameter_elements(), owner.parameter_elements()));
+  if (layer.parameters.empty())
+    throw InputError(pos,
+                     fmt::format("weights_of: layers of kind {} have no parameters", kind_name(layer.kind)));
+  if (layer.frozen != owner.frozen)
+    throw InputError(
+        pos, fmt::format("weights_of: of '{}' and '{}', which have the same parameters, one is frozen "
+                         "and the other is not",
+                         layer.name, owner.name));
+  layer.shared_elements = layer.parameter_elements();
+  layer.parameters.clear();
+  layer.weights_of = place;
+}
+
 std::vector<Layer> read_layers(const std::vector<LayerDraft>& drafts, const std::string& path,
                                const Shape& input) {
   std::vector<std::vector<LayerIndex>> inputs;
@@ -91,6 +137,7 @@ std::vector<Layer> read_layers(const std::vector<LayerDraft>& drafts, const std:
   std::vector<LayerIndex> place(drafts.size());
   for (std::size_t i = 0; i < sorted.order.size(); ++i)
     place[static_cast<std::size_t>(sorted.order[i])] = static_cast<LayerIndex>(i);
+  const std::vector<LayerIndex> owners = find_owners(drafts, sorted.order);
 
   std::vector<Layer> layers;
   layers.reserve(drafts.size());
@@ -98,7 +145,7 @@ std::vector<Layer> read_layers(const std::vector<LayerDraft>& drafts, const std:
   for (const LayerIndex from : sorted.order) {
     const LayerDraft& draft = drafts[static_cast<std::size_t>(from)];
     YamlMap map(draft.node, fmt::format("{}.{}", path, draft.name));
-    for (const char* taken : {"name", "inputs", "when", "frozen"}) map.find(taken);
+    for (const char* taken : {"name", "inputs", "when", "frozen", "weights_of"}) map.find(taken);
     Layer layer;
     layer.name = draft.name;
     layer.pos = draft.node.pos;
@@ -111,6 +158,14 @@ std::vector<Layer> read_layers(const std::vector<LayerDraft>& drafts, const std:
                                            : layers[static_cast<std::size_t>(layer.inputs.back())].output);
     }
     infer_shape(layer, shapes);
+    if (const LayerIndex owner = owners[static_cast<std::size_t>(from)]; owner != from) {
+      const LayerIndex at = place[static_cast<std::size_t>(owner)];
+      share_parameters(layer, draft, layers[static_cast<std::size_t>(at)], at);
+    } else if (draft.share && draft.share->owner == image_input && !layer.parameters.empty()) {
+      throw InputError(draft.share->pos,
+                       fmt::format("weights_of: there is no layer '{}', whose parameters '{}' would have",
+                                   draft.share->name, layer.name));
+    }
     parameters += layer.parameter_elements();
     macs += layer.macs;
     if (parameters > YamlMap::max_integer || macs > YamlMap::max_integer)

@@ -23,6 +23,7 @@ TrainingGraphBuilder::TrainingGraphBuilder(const Model& model, const TrainingOpt
   needs_gradient_.resize(n);
   forward_.resize(n);
   weight_gradient_.resize(n);
+  first_weight_gradient_.resize(n);
   storage_.resize(n);
   extra_.resize(n);
   single_ = single_precision_outputs(model, options.framework, options.precision);

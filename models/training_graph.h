@@ -79,6 +79,8 @@ struct Parameter {
   OpId gradient;             ///< the operation that completes its gradient
   OpId update;               ///< the operation that updates it
   std::uint32_t tensor = 0;  ///< index into the layer's parameters
+  /// The operation that makes the first part of its gradient: `gradient`, unless several layers use the parameter.
+  OpId first_gradient = 0;
 };
 
 /// What is kept of the forward pass for the backward pass: everything, or the ends of segments, whose insides
@@ -137,7 +139,9 @@ StateBytes without_optimizer(StateBytes bytes);
 /// views (flatten, slice, the gradients of add and concat) are none. A tensor that several layers read has an
 /// operation "NAME.gradient_sum" (data_gradient, elementwise) for each reader after the first. A layer has
 /// one weight gradient and one update for all its parameters, which has its share of the kernels that update
-/// all tensors (TrainingOptions::update_mode). With `loss: cross_entropy` each output of the
+/// all tensors (TrainingOptions::update_mode). Layers that use the parameters of another one (Layer::weights_of) have a
+/// weight gradient each, which waits for that of the use whose backward pass came before it and is added to it; the last
+/// one is the owner's, before the only update. With `loss: cross_entropy` each output of the
 /// model has "NAME.loss.forward" and "NAME.loss.data_gradient". With recomputation the forward operations of
 /// every segment but the last, up to the last one whose result its backward pass reads, have a second
 /// operation "NAME.forward again" of the same work.

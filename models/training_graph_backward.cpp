@@ -93,15 +93,29 @@ void TrainingGraphBuilder::weight_gradient(std::size_t i, const Gradient& gradie
   for (const LayerIndex input : layer(i).inputs)
     if (rules_[i].input_for_weights && input != image_input && forward_[at(input)])
       inputs.push_back(*forward_[at(input)]);
+  const std::size_t owner = layer(i).shares() ? at(layer(i).weights_of) : i;
+  const std::optional<OpId> before = weight_gradient_[owner];
+  if (before) inputs.push_back(*before);
   const OpId op = add_kernel(i, *costs_[i].weight_gradient, Phase::weight_gradient, std::move(inputs));
-  weight_gradient_[i] = op;
-  if (framework_.gradients_aside)
+  weight_gradient_[owner] = op;
+  if (!before) first_weight_gradient_[owner] = op;
+  if (before) add_to_shared_gradient(i, op);
+  if (framework_.gradients_aside || before)
     add_scratch(layer(i).name + ".parameter_gradient", MemoryClass::gradients, 0,
-                element_ * static_cast<double>(layer(i).parameter_elements()), op,
+                element_ * static_cast<double>(layer(owner).parameter_elements()), op,
                 BufferRole::parameter_gradient);
   if (gradient.buffer) use(*gradient.buffer, op);
   if (rules_[i].input_for_weights)
     for (const LayerIndex input : layer(i).inputs) use_saved(input_buffer(input, op), op);
+}
+
+void TrainingGraphBuilder::add_to_shared_gradient(std::size_t i, OpId op) {
+  // autograd's input buffer (torch/csrc/autograd/input_buffer.cpp): one sum, of two tensors read and one written
+  const auto elements = static_cast<double>(layer(i).parameter_elements() + layer(i).shared_elements);
+  Work& work = graph_.operations[op].work;
+  work.flops_fixed += elements;
+  work.aside_bytes_fixed += 3 * element_ * elements;
+  work.launches += 1;
 }
 
 void TrainingGraphBuilder::contribute(std::size_t reader, LayerIndex to, const Gradient& more,
@@ -136,7 +150,7 @@ void TrainingGraphBuilder::contribute(std::size_t reader, LayerIndex to, const G
 }
 
 void TrainingGraphBuilder::update(std::size_t i) {
-  if (!layer(i).trains()) return;
+  if (!layer(i).trains() || layer(i).shares()) return;
   const Work work = update_work(layer(i), graph_.options.precision, graph_.options.optimizer);
   const OpId op =
       add_operation(layer(i).name + ".update", i, OperationPart::layer, work, {*weight_gradient_[i]});
@@ -144,7 +158,7 @@ void TrainingGraphBuilder::update(std::size_t i) {
   for (std::uint32_t t = 0; t < tensors.size(); ++t)
     graph_.parameters.push_back({fmt::format("{}.{}", layer(i).name, to_string(tensors[t].role)),
                                  static_cast<std::uint32_t>(i), tensors[t].elements, *first_forward_[i],
-                                 *weight_gradient_[i], op, t});
+                                 *weight_gradient_[i], op, t, *first_weight_gradient_[i]});
 }
 
 /// Gives each update its share of the kernels and passes of all of them. Layers that are given by their costs

@@ -111,6 +111,8 @@ class TrainingGraphBuilder {
   bool gradient_goes_on(std::size_t i) const;
   void data_gradient(std::size_t i, const Gradient& gradient, bool custom);
   void weight_gradient(std::size_t i, const Gradient& gradient);
+  /// The gradient of one use of shared parameters is added to those of the uses whose backward pass came before.
+  void add_to_shared_gradient(std::size_t i, OpId op);
   /// One reader's gradient of a layer's output. From the second reader on they are added up, at the cost of
   /// reading two tensors and writing one; a custom layer's given costs hold that already.
   void contribute(std::size_t reader, LayerIndex to, const Gradient& more, bool sum_is_free);
@@ -129,7 +131,8 @@ class TrainingGraphBuilder {
   OpId forward_count_ = 0;                              ///< operations of the first run
   bool again_ = false;                                  ///< forward operations are being run again
   std::vector<std::pair<OpId, BufferId>> overwritten_;  ///< by operations of the first run
-  std::vector<std::optional<OpId>> weight_gradient_;
+  std::vector<std::optional<OpId>> weight_gradient_,
+      first_weight_gradient_;  ///< by layer that owns parameters
   std::vector<std::optional<Storage>> storage_;
   std::vector<std::optional<BufferId>> extra_;
   std::vector<bool> single_;                       ///< single_precision_outputs

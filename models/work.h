@@ -56,8 +56,9 @@ struct Work {
   double bytes_per_image = 0;
   double bytes_fixed = 0;
   /// Traffic of elementwise kernels around a product that are part of the operation: copies, casts, a
-  /// softmax. They take their time beside the product's.
+  /// softmax, a sum of gradients of shared parameters. They take their time beside the product's.
   double aside_bytes_per_image = 0;
+  double aside_bytes_fixed = 0;
   double seconds_per_image = 0;  ///< measured time; where there is one, nothing above counts
   /// Whose forward, data gradient or weight gradient it is (index into Model::layers), for measured times.
   std::uint32_t layer = no_layer;

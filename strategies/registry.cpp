@@ -53,6 +53,16 @@ Key<Strategy> transport_key() {
           }};
 }
 
+void check_shared_parameters(const Strategy& strategy, const Model& model) {
+  const std::string_view reason = strategy.refuses_shared_parameters();
+  if (reason.empty()) return;
+  for (const Layer& layer : model.layers)
+    if (layer.shares())
+      throw InputError(strategy.written_pos,
+                       fmt::format("strategy: {}, and '{}' uses the parameters of '{}'", reason, layer.name,
+                                   model.layers[static_cast<std::size_t>(layer.weights_of)].name));
+}
+
 }  // namespace
 
 void add_strategy(StrategyEntry entry) {
@@ -82,6 +92,7 @@ const StrategyEntry& strategy_entry(std::string_view kind) {
 }
 
 ReportedPlan Strategy::plan(const StrategyInput& input) const {
+  check_shared_parameters(*this, input.graph.model);
   ReportedPlan planned = steady_plan(input);
   wait_for_the_last(planned.plan, input.machine, input.cost);
   return planned;
@@ -103,6 +114,7 @@ std::unique_ptr<Strategy> read_strategy(const YamlNode& node) {
   const StrategyEntry& entry = strategy_registry()[row];
   refuse_unknown_keys(map, names_of(entry.keys));
   std::unique_ptr<Strategy> strategy = entry.read(map);
+  strategy->written_pos = map.pos();
   if (has_transport(entry)) transport_key().read(map, *strategy);
   map.finish();
   return strategy;

@@ -52,6 +52,7 @@ class Strategy {
   virtual std::string label() const = 0;
   /// `transport:` of its mapping; unset: default_library.
   std::optional<Library> library;
+  SourcePos written_pos;  ///< of its mapping
   /// Whether its devices talk to servers, each message a call, rather than among themselves.
   virtual bool uses_servers() const { return false; }
   /// Hosts without devices that the cluster of `nodes` nodes needs beside its nodes (dedicated parameter
@@ -76,6 +77,9 @@ class Strategy {
   virtual std::string_view refuses_recomputation() const {
     return "its devices do not run the whole training graph";
   }
+  /// Why a network in which several layers use the same parameters cannot go with the strategy; "" where all of them
+  /// are on one device, or where it refuses by itself what it cannot do.
+  virtual std::string_view refuses_shared_parameters() const { return {}; }
   /// The plan of a step, with what devices wait for each other by chance (sim/lowering/jitter.h).
   /// @throws InputError where the strategy cannot run on this machine or batch.
   ReportedPlan plan(const StrategyInput& input) const;

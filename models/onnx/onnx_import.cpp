@@ -130,9 +130,21 @@ LayerIndex OnnxImport::emit(const OnnxNode& node, LayerKind kind, std::vector<La
   infer_shape(layer, shapes);
   // A constant that a layer before has as its parameter is not another one.
   std::vector<ParameterTensor> own;
-  for (std::size_t i = 0; i < layer.parameters.size(); ++i)
-    if (i >= weights.size() || !std::exchange(weights_used_[weights[i]->weight], true))
+  std::set<LayerIndex> owners;
+  const auto index = static_cast<LayerIndex>(model_.layers.size());
+  for (std::size_t i = 0; i < layer.parameters.size(); ++i) {
+    const auto used =
+        i < weights.size() ? weights_used_.emplace(weights[i]->weight, index).first : weights_used_.end();
+    if (used == weights_used_.end() || used->second == index)
       own.push_back(layer.parameters[i]);
+    else
+      owners.insert(used->second);
+  }
+  if (own.empty() && owners.size() == 1 &&
+      model_.layers[static_cast<std::size_t>(*owners.begin())].parameters == layer.parameters) {
+    layer.weights_of = *owners.begin();
+    layer.shared_elements = layer.parameter_elements();
+  }
   layer.parameters = std::move(own);
   parameters_ += layer.parameter_elements();
   macs_ += layer.macs;
@@ -190,7 +202,8 @@ void OnnxImport::elementwise(const OnnxNode& node, const OnnxDims& dims, bool ke
   // What is combined with the image itself (its mean, its deviation) is not learned.
   if (inputs != std::vector<LayerIndex>{image_input})
     for (const OnnxValue* weight : weights)
-      if (!std::exchange(weights_used_[weight->weight], true) && kind.parameters <= YamlMap::max_integer)
+      if (weights_used_.emplace(weight->weight, static_cast<LayerIndex>(model_.layers.size())).second &&
+          kind.parameters <= YamlMap::max_integer)
         kind.parameters += weight->count();
   kind.output = per_image(node, dims);
   OnnxValue value;

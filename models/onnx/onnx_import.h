@@ -100,7 +100,7 @@ class OnnxImport {
   std::unordered_map<std::string, std::size_t> readers_;
   std::unordered_map<std::string, OnnxDims> stated_;  // shapes that the file states
   std::map<std::string, bool> outputs_;
-  std::map<std::string, bool> weights_used_;
+  std::map<std::string, LayerIndex> weights_used_;  ///< by name: the first layer that has it
   std::unordered_map<std::string, int> names_;
   std::map<std::string, int> unknown_;
   std::set<std::string> folded_;  ///< outputs of convolutions that lost their batch normalization

@@ -90,6 +90,20 @@ constexpr std::array aliases{
     Alias{"gradaccumulation", {"micro_batches"}},
     Alias{"gpus", {"devices", "devices_per_node"}},
     Alias{"dtype", {"precision"}},
+    // timm's names, of networks that the zoo has by torchvision's and their papers' names
+    Alias{"vittinypatch16224", {"deit_tiny"}},
+    Alias{"vitsmallpatch16224", {"deit_small"}},
+    Alias{"vitbasepatch16224", {"vit_b_16"}},
+    Alias{"vitbasepatch32224", {"vit_b_32"}},
+    Alias{"vitlargepatch16224", {"vit_l_16"}},
+    Alias{"vitlargepatch32224", {"vit_l_32"}},
+    Alias{"vithugepatch14224", {"vit_h_14"}},
+    Alias{"deittinypatch16224", {"deit_tiny"}},
+    Alias{"deitsmallpatch16224", {"deit_small"}},
+    Alias{"deitbasepatch16224", {"deit_base"}},
+    Alias{"swintinypatch4window7224", {"swin_t"}},
+    Alias{"swinsmallpatch4window7224", {"swin_s"}},
+    Alias{"swinbasepatch4window7224", {"swin_b"}},
 };
 
 /// What is a mapping here where others have one word.

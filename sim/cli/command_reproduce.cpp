@@ -42,6 +42,7 @@ constexpr std::array entries{
     Entry{"memory", [] { return reproduce_memory(all_cores()); }},
     Entry{"energy", [] { return reproduce_energy(all_cores()); }},
     Entry{"mlperf", [] { return reproduce_mlperf(all_cores()); }},
+    Entry{"detection", [] { return reproduce_detection(all_cores()); }},
     Entry{"dawnbench", [] { return reproduce_dawnbench(all_cores()); }},
     Entry{"whole-runs", [] { return reproduce_whole_runs(all_cores()); }}};
 

@@ -120,7 +120,7 @@ bool is_fused(const Work& work, const Software& software) {
 struct Amount {
   double flops, bytes;
   bool is_nothing(const Work& work) const {
-    return flops <= 0 && bytes <= 0 && work.aside_bytes_per_image <= 0;
+    return flops <= 0 && bytes <= 0 && work.aside_bytes_per_image <= 0 && work.aside_bytes_fixed <= 0;
   }
 };
 Amount amount_of(const Work& work, double images) {
@@ -150,7 +150,7 @@ double kernel_time_s(const Work& work, double images, Precision precision, Layou
   const double copy_bandwidth =
       device.memory_bandwidth_Bps *
       reached(efficiency.bandwidth[static_cast<std::size_t>(KernelClass::elementwise)], factor, 1);
-  time_s += work.aside_bytes_per_image * images / copy_bandwidth;
+  time_s += (work.aside_bytes_per_image * images + work.aside_bytes_fixed) / copy_bandwidth;
   if (layout == Layout::nchw && precision != Precision::fp32 && work.kind == KernelKind::convolution)
     time_s += efficiency.transpose_passes * work.bytes_per_image * images / copy_bandwidth;
   return time_s;

@@ -79,7 +79,8 @@ void ReplicaProgram::find_first_gradients() {
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
     const Bucket& bucket = buckets_[b].bucket();
     OpId first = bucket.ready;
-    for (const std::size_t p : bucket.parameters) first = std::min(first, graph_.parameters[p].gradient);
+    for (const std::size_t p : bucket.parameters)
+      first = std::min(first, graph_.parameters[p].first_gradient);
     first_gradient_[first] = b;
     last_gradient_[bucket.ready] = b;
   }
@@ -90,6 +91,9 @@ void ReplicaProgram::find_uses() {
   for (std::size_t b = 0; b < buckets_.size(); ++b)
     for (const std::size_t p : buckets_[b].bucket().parameters)
       bucket_of_layer[graph_.parameters[p].layer] = b;
+  for (std::size_t i = 0; i < bucket_of_layer.size(); ++i)
+    if (const Layer& layer = graph_.model.layers[i]; layer.shares())
+      bucket_of_layer[i] = bucket_of_layer[static_cast<std::size_t>(layer.weights_of)];
   for (std::size_t pass = 0; pass < passes_.size(); ++pass) {
     const std::vector<StageOp>& ops = operations(passes_[pass]);
     Use use{none, 0, 0, pass};

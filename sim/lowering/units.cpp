@@ -29,6 +29,12 @@ Units find_units(const TrainingGraph& graph) {
     for (const LayerIndex input : layer.inputs)
       if (input != image_input) readers[static_cast<std::size_t>(input)].push_back(unit);
   }
+  units.begins.assign(units.size(), true);
+  for (std::uint32_t i = 0; i < model.layers.size(); ++i)
+    if (const Layer& layer = model.layers[i]; layer.shares()) {
+      const std::uint32_t first = units.unit_of[static_cast<std::size_t>(layer.weights_of)];
+      for (std::uint32_t unit = units.unit_of[i]; unit > first; --unit) units.begins[unit] = false;
+    }
   const TensorBytes bytes(graph);
   for (std::uint32_t i = 0; i < model.layers.size(); ++i) {
     if (readers[i].empty() || units.unit_of[i] == Units::none) continue;

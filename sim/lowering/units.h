@@ -11,7 +11,8 @@ namespace convoy::inline lowering {
 
 /// The pieces that a network can be cut into: its layers that run a kernel, in the model's (topological)
 /// order. Views (flatten, slice) go with the layer whose output they look at, so that only what is needed of
-/// it is sent. Any cut between two units is valid, whatever branches it crosses.
+/// it is sent. Any cut between two units is valid, whatever branches it crosses, but for one between layers that use
+/// the same parameters.
 struct Units {
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
@@ -29,6 +30,8 @@ struct Units {
   std::vector<Tensor> tensors;         ///< by layer
   std::vector<double> parameters;      ///< elements that are trained, by unit
   std::vector<double> frozen;          ///< elements that are not, by unit
+  /// By unit: a stage may begin with it. Layers that use the same parameters are in one stage, and all between.
+  std::vector<bool> begins;
 
   std::size_t size() const { return layers.size(); }
 };

@@ -127,12 +127,15 @@ class GradientProver {
   void add_event(RoleUse& use, const Event& event) const {
     const Operation& operation = graph_.operations[event.operation];
     if (operation.part != OperationPart::layer || !has_parameters_[operation.layer]) return;
+    const Layer& layer = graph_.model.layers[operation.layer];
+    const std::uint32_t owner =
+        layer.shares() ? static_cast<std::uint32_t>(layer.weights_of) : operation.layer;
     if (operation.phase == Phase::update)
-      use.updates[operation.layer].push_back(event);
+      use.updates[owner].push_back(event);
     else if (completes_[event.operation])
-      use.gradients[operation.layer].push_back(event);
+      use.gradients[owner].push_back(event);
     if (operation.phase == Phase::forward || operation.phase == Phase::data_gradient)
-      use.reads[operation.layer].push_back(event);
+      use.reads[owner].push_back(event);
   }
 
   void add_collective(RoleUse& use, TaskId t, const Communication& comm) const {

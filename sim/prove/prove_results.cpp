@@ -205,7 +205,9 @@ class ResultProver {
   }
 
   void read(std::uint32_t r, TaskId t, const OpMeaning& reader, OpId input) {
-    if (graph_.operations[input].phase == Phase::weight_gradient) return;  // prove_gradients.h
+    if (graph_.operations[input].phase == Phase::weight_gradient &&
+        graph_.operations[reader.operation].phase != Phase::weight_gradient)
+      return;  // prove_gradients.h; of shared parameters, one gradient is added to another
     const std::uint32_t place = order_.of(r).begins[t];
     const std::vector<Made>& all = made_[r][reader.micro_batch][contents_.of_graph(input)];
     if (std::any_of(all.begin(), all.end(), [&](const Made& made) { return is_there(made, place, reader); }))

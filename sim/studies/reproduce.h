@@ -203,6 +203,10 @@ double memory_uncertainty(const std::string& framework);
 Reproduction reproduce_mlperf(std::size_t jobs);
 inline constexpr std::string_view table_of_epochs = "epochs from the table of the goal";
 
+/// Images a second of training RetinaNet, Faster and Mask R-CNN, SSD and 3D U-Net (results/published/detection.csv):
+/// MLPerf's submissions, NVIDIA's examples and Detectron2. @param jobs processes at a time
+Reproduction reproduce_detection(std::size_t jobs);
+
 /// USD that DAWNBench's entries had cost when ResNet-50 reached 93 % (results/published/dawnbench.csv),
 /// computed from the cost of an epoch with each of their image and batch sizes. @param jobs processes at a
 /// time

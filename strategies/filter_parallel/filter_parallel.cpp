@@ -33,6 +33,10 @@ class FilterParallel : public Strategy {
                        options_.overlap ? ", overlap" : "");
   }
 
+  std::string_view refuses_shared_parameters() const override {
+    return "filter_parallel splits each layer's own filters";
+  }
+
   ReportedPlan steady_plan(const StrategyInput& input) const override {
     const std::size_t devices = input.machine.devices.size();
     if (options_.master >= devices)

@@ -114,6 +114,20 @@ TailParts tail_parts(const HybridOptions& options, const Model& model,
   return tail;
 }
 
+/// Gradients of parameters that several layers use are added up whole.
+void refuse_split_shared(const Model& model, const std::vector<LayerSharding>& shardings,
+                         const SourcePos& pos) {
+  for (std::size_t i = 0; i < shardings.size(); ++i) {
+    if (!model.layers[i].shares()) continue;
+    const auto owner = static_cast<std::size_t>(model.layers[i].weights_of);
+    if (shardings[i].splits_weights || shardings[owner].splits_weights)
+      throw InputError(
+          pos, fmt::format("strategy: '{}' uses the parameters of '{}', which are not split; give both a "
+                           "layout that splits no channels",
+                           model.layers[i].name, model.layers[owner].name));
+  }
+}
+
 const Keys<HybridOptions>& hybrid_keys() {
   using Options = HybridOptions;
   static const Keys<Options> keys = [] {
@@ -200,6 +214,7 @@ ReportedPlan plan_hybrid_pipeline(const StrategyInput& input, const HybridOption
   const std::vector<DecidedLayout> layouts = decide_layouts(model, options.rules, options.pos);
   const Shards images = even_images(pipeline.images / options.replicas, static_cast<std::size_t>(devices));
   const std::vector<LayerSharding> shardings = shard_layers(model, layouts, images);
+  refuse_split_shared(model, shardings, options.pos);
   const bool by_images = std::any_of(shardings.begin(), shardings.end(), [](const LayerSharding& s) {
     return s.output.over == Sharding::Over::batch;
   });

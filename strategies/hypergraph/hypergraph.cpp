@@ -92,6 +92,10 @@ class HypergraphStrategy : public Strategy {
         fmt::format("at least {} a step for layers that wait for each other", format_time(step_s))};
   }
 
+  std::string_view refuses_shared_parameters() const override {
+    return "a hypergraph places each layer with parameters of its own";
+  }
+
   ReportedPlan steady_plan(const StrategyInput& input) const override {
     const auto devices = static_cast<std::uint32_t>(input.machine.devices.size());
     const std::uint32_t parts = options_.parts.value_or(devices);

@@ -282,8 +282,34 @@ class Pipeline : public Strategy {
     return *best;
   }
 
+  /// Layers that use the same parameters are in one stage.
+  void check_shared(const Model& model, const Units& units, const Counts& counts) const {
+    const auto most = std::count(units.begins.begin(), units.begins.end(), true);
+    if (counts.stages <= most) return;
+    const auto shares = std::find_if(model.layers.begin(), model.layers.end(),
+                                     [](const Layer& layer) { return layer.shares(); });
+    fail(
+        options_.stages_pos, "stages",
+        fmt::format(
+            "{} stages would part layers that use the same parameters, such as '{}' and '{}'; use at most {}",
+            counts.stages, model.layers[static_cast<std::size_t>(shares->weights_of)].name, shares->name,
+            most));
+  }
+
+  void check_cut(const Model& model, const Units& units, const std::vector<StageChoice>& stages) const {
+    for (const StageChoice& stage : stages)
+      if (!units.begins[stage.first_unit])
+        fail(options_.stages_pos, options_.begins.empty() ? "partition" : "begins",
+             fmt::format(
+                 "a stage would begin with '{}', between layers that use the same parameters, which have to "
+                 "be in one stage{}",
+                 model.layers[units.layers[stage.first_unit]].name,
+                 options_.begins.empty() ? "; use partition: optimal" : ""));
+  }
+
   Candidate choose(const StrategyInput& input, const Units& units, const Counts& counts) const {
     check_size(counts.stages);
+    check_shared(input.graph.model, units, counts);
     PipelineShape shape{{},
                         static_cast<std::uint32_t>(counts.stages),
                         options_.micro_batches,
@@ -309,6 +335,7 @@ class Pipeline : public Strategy {
                          fmt::format("{}.stages: {} devices cannot be shared out to {} stages so that each "
                                      "stage's replicas have equally many of {} micro-batches",
                                      options_.path, slot_count, counts.stages, options_.micro_batches));
+      check_cut(input.graph.model, units, cut.stages);
       const double step_s = schedule_s(costs, cut.stages);
       if (!best || step_s < best->step_s) {
         const bool fits = costs.fits(cut.stages);

@@ -21,6 +21,7 @@ PipelineCosts::PipelineCosts(const StrategyInput& input, const Units& units, con
     : shape_(shape),
       machine_(input.machine),
       tensors_(units.tensors),
+      begins_(units.begins),
       count_(units.size()),
       options_(input.graph.options) {
   for (Table* table :
@@ -301,6 +302,11 @@ double PipelineCosts::step_s(const std::vector<StageChoice>& stages) const {
     sum_s += cost.sum_s();
   }
   return step_s(sum_s, interval_s);
+}
+
+bool PipelineCosts::may_begin(const std::vector<StageChoice>& stages) const {
+  return std::all_of(stages.begin(), stages.end(),
+                     [&](const StageChoice& stage) { return may_begin(stage.first_unit); });
 }
 
 bool PipelineCosts::fits(const std::vector<StageChoice>& stages) const {

@@ -107,6 +107,9 @@ class PipelineCosts {
   /// The same of stages' sum and slowest interval. It falls with neither.
   double step_s(double sum_s, double interval_s) const;
   bool fits(const std::vector<StageChoice>& stages) const;
+  /// Whether a stage may begin with a unit (Units::begins), and all stages of a cut with theirs.
+  bool may_begin(std::uint32_t unit) const { return begins_[unit]; }
+  bool may_begin(const std::vector<StageChoice>& stages) const;
   /// Time from a micro-batch's forward on a stage to the end of its backward, over those under way meanwhile.
   /// @param rest_s sum of the later stages; 0 where the schedule sets no such limit
   double round_trip_s(const StageCost& cost, double rest_s, std::uint32_t slots_before,
@@ -157,6 +160,7 @@ class PipelineCosts {
   PipelineShape shape_;
   const Machine& machine_;
   const std::vector<Units::Tensor>& tensors_;
+  const std::vector<bool>& begins_;
   std::size_t count_;
   TrainingOptions options_;
   std::vector<Kind> device_kinds_;

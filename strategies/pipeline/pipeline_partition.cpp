@@ -127,7 +127,7 @@ class Search {
     const double room_s = bound_s * before * (1 + rounding);
     for (std::uint32_t begin = first_begin(ahead, end, room_s); begin + 1 > ahead; --begin) {
       const Price price = price_(site, begin, end, rest);
-      if (price.interval_s <= bound_s) {
+      if (costs_.may_begin(begin) && price.interval_s <= bound_s) {
         State& next = state(done + 1, begin, before);
         if (const double value = add(rest, price); value < next.value && price_.allows(site, begin, end))
           next = {value, end, slots};
@@ -230,7 +230,8 @@ std::vector<StageChoice> even(const PipelineCosts& costs) {
 
 std::vector<StageChoice> balanced(const PipelineCosts& costs) {
   Search<ComputePricing> search(costs, {costs});
-  return search.cheapest(search.fastest()->interval_s)->stages;
+  const std::optional<Found> fastest = search.fastest();
+  return fastest ? search.cheapest(fastest->interval_s)->stages : std::vector<StageChoice>{};
 }
 
 /// By the estimate of the whole schedule, the best of the cuts that it is shown and of what is reached from
@@ -262,6 +263,7 @@ class ScheduleSearch {
 
   /// @return whether it is better than all before
   bool consider(const std::vector<StageChoice>& stages) {
+    if (!costs_.may_begin(stages)) return false;
     const std::pair value{!costs_.fits(stages), schedule_s(costs_, stages)};
     passes_ += 2 * costs_.shape().micro_batches * costs_.shape().stages;
     if (!best_.empty() && !(value.first < value_.first ||

@@ -93,7 +93,7 @@ TEST_CASE("wrong blocks are errors at their place") {
   CHECK(
       error_of(head + residual + "layers: [{name: s, block: residual, channels: 4, chanels: 4}]") ==
       "test.yaml:12:50: model.layers[0].chanels: unknown key (did you mean 'channels'?); known here: block, "
-      "channels, first, frozen, inputs, name, project, repeat, when");
+      "channels, first, frozen, inputs, name, project, repeat, weights_of, when");
   CHECK(error_of(head + "blocks: {a: {layers: [{name: x, block: a}]}}\nlayers: [{name: s, block: a}]") ==
         "test.yaml:4:40: blocks.a.layers[0].block: block 'a' is nested deeper than 16 levels; does it use "
         "itself?");

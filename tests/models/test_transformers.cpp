@@ -258,7 +258,8 @@ TEST_CASE("losses of detectors move what PyTorch's kernels do, and keep what the
     double forward, backward, saved;
   };
   for (const Counted& row : {Counted{"focal", 38, 43, 8}, Counted{"cross_entropy", 3, 5, 1},
-                             Counted{"binary_cross_entropy", 2, 9, 2}, Counted{"smooth_l1", 2, 3, 2}}) {
+                             Counted{"binary_cross_entropy", 2, 9, 2}, Counted{"smooth_l1", 2, 3, 2},
+                             Counted{"squared_error", 2, 3, 2}}) {
     CAPTURE(row.function);
     const Model model = toy("[6, 10]", fmt::format("  - {{name: a, kind: linear, channels: true, "
                                                    "out_features: 20}}\n"
