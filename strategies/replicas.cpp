@@ -169,7 +169,7 @@ Plan plan_replicas(const StrategyInput& input, const GradientSync& sync,
                    const std::vector<ReplicaClass>& replicas, std::int64_t micro_batches) {
   const WholeNetwork own(input.graph);
   return plan_stages(input.graph, input.machine, input.cost, (input.network ? *input.network : own).stages(),
-                     replica_passes(input, replicas, micro_batches), sync)
+                     replica_passes(input, replicas, micro_batches), sync, input.network)
       .plan;
 }
 

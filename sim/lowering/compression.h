@@ -18,6 +18,7 @@ struct Compression {
   double ratio = 1;       ///< of top_k: share of a message's gradients that is sent
   std::int64_t bits = 8;  ///< of quantised: of a gradient as it is sent
   SourcePos pos;          ///< for errors about what the precision does not allow
+  bool operator==(const Compression&) const = default;
 };
 
 /// Every device needs what every other one sends, which cannot be summed on the way: it is gathered.

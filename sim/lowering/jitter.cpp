@@ -6,6 +6,8 @@
 #include <map>
 #include <numbers>
 
+#include "sim/plan/program_key.h"
+
 namespace convoy::inline lowering {
 namespace {
 
@@ -37,6 +39,17 @@ std::vector<DeviceSteps> merged(const std::map<double, std::size_t>& devices_by_
   return steps;
 }
 
+/// Time of all operations of a program.
+double computing_s(const TimedProgram& timed) {
+  static thread_local ProgramMemo<TimedProgram, double> memo;
+  return memo.of(timed, [](const TimedProgram& of) {
+    double time_s = 0;
+    for (const Task& task : of.program)
+      for (const PlanOp& op : task.ops) time_s += of.cost.time_s(op.work, op.images, of.device);
+    return time_s;
+  });
+}
+
 /// Mean time that the operations of a step take every device, without waiting.
 std::map<double, std::size_t> devices_by_time(const Plan& plan, const Machine& machine,
                                               const CostModel& cost) {
@@ -47,10 +60,7 @@ std::map<double, std::size_t> devices_by_time(const Plan& plan, const Machine& m
       if (member >= machine.devices.size()) continue;
       const Device& device = machine.devices[member];
       const auto [it, fresh] = of_type.emplace(device.type, 0.0);
-      if (fresh)
-        for (const Task& task : role.program)
-          for (const PlanOp& op : task.ops)
-            it->second += cost.time_s(op.work, op.images, machine.device_types[device.type]);
+      if (fresh) it->second = computing_s({{role.program}, machine.device_types[device.type], cost});
       if (it->second > 0) ++result[it->second / device.speed];
     }
   }
@@ -90,8 +100,7 @@ void wait_for_the_last(Plan& plan, const Machine& machine, const CostModel& cost
   const double slowest_s = times.rbegin()->first;
   const double slowdown = expected_last_s(merged(times), jitter) / slowest_s;
   for (Role& role : plan.roles)
-    if (std::any_of(role.program.begin(), role.program.end(),
-                    [](const Task& task) { return !task.ops.empty(); }))
+    if (std::ranges::any_of(role.program.get(), [](const Task& task) { return !task.ops.empty(); }))
       role.slowdown = slowdown;
 }
 

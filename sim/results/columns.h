@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
+#include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "sim/results/result.h"
@@ -20,7 +21,8 @@ class RunTable {
     std::string name;      ///< no two are equal
     const char* sql_type;  ///< "TEXT" | "REAL" | "INTEGER" | "BOOLEAN" | "NUMERIC"
   };
-  using Cell = std::optional<std::string>;  ///< nothing: the run has no such value
+  /// monostate: the run has no such value.
+  using Cell = std::variant<std::monostate, std::string, double, std::int64_t, bool>;
 
   explicit RunTable(const Results& results);
   const std::vector<Header>& header() const { return header_; }
@@ -32,5 +34,8 @@ class RunTable {
   std::vector<bool> shown_;  ///< of the columns of result_fields.h
   std::vector<double> efficiency_;
 };
+
+/// As results.csv has it: numbers in the shortest form that reads back to the same double, "" for none.
+std::string text_of(const RunTable::Cell& cell);
 
 }  // namespace convoy::results
