@@ -5,8 +5,9 @@
 #include <cmath>
 #include <map>
 #include <numbers>
+#include <numeric>
 
-#include "sim/plan/program_key.h"
+#include "sim/plan/program_times.h"
 
 namespace convoy::inline lowering {
 namespace {
@@ -41,13 +42,8 @@ std::vector<DeviceSteps> merged(const std::map<double, std::size_t>& devices_by_
 
 /// Time of all operations of a program.
 double computing_s(const TimedProgram& timed) {
-  static thread_local ProgramMemo<TimedProgram, double> memo;
-  return memo.of(timed, [](const TimedProgram& of) {
-    double time_s = 0;
-    for (const Task& task : of.program)
-      for (const PlanOp& op : task.ops) time_s += of.cost.time_s(op.work, op.images, of.device);
-    return time_s;
-  });
+  const std::shared_ptr<const std::vector<double>> times_s = program_times_s(timed);
+  return std::accumulate(times_s->begin(), times_s->end(), 0.0);
 }
 
 /// Mean time that the operations of a step take every device, without waiting.

@@ -48,7 +48,7 @@ struct ReplicaPrograms {
 
 class ReplicaProgramMemo : public Memo<ReplicaProgramKey, std::shared_ptr<const ReplicaPrograms>> {
  public:
-  ReplicaProgramMemo() : Memo(most_kept_operations) {}
+  ReplicaProgramMemo() : Memo(most_kept_operations / 4) {}  // one of these a network
 };
 
 ReplicaProgramMemo& WholeNetwork::programs() const {

@@ -2,7 +2,7 @@
 #include "sim/plan/images_met.h"
 
 #include <algorithm>
-#include <map>
+#include <vector>
 
 #include "sim/plan/program_key.h"
 
@@ -17,12 +17,15 @@ struct ProgramOfSteps : ProgramKey {
 
 /// That an operation of the graph works on in a step.
 double most_images(const ProgramOfSteps& of) {
-  std::map<OpId, double> of_op;  // over micro-batches
+  std::vector<double> of_op;  // over micro-batches
   for (const Task& task : of.program)
-    for (const PlanOp& op : task.ops)
-      if (op.operation != PlanOp::of_plan) of_op[op.operation] += op.images;
+    for (const PlanOp& op : task.ops) {
+      if (op.operation == PlanOp::of_plan) continue;
+      if (op.operation >= of_op.size()) of_op.resize(op.operation + 1, 0);
+      of_op[op.operation] += op.images;
+    }
   double most = 0;
-  for (const auto& [operation, count] : of_op) most = std::max(most, count / of.steps);
+  for (const double count : of_op) most = std::max(most, count / of.steps);
   return most;
 }
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "sim/plan/program_key.h"
+#include "sim/plan/program_times.h"
 
 namespace convoy::inline replays {
 
@@ -15,10 +15,13 @@ std::vector<IssuedStretch> stretches_of(const TimedProgram& timed) {
   const std::uint32_t beside = timed.devices_of_host;
   std::vector<IssuedStretch> result;
   double issued_s = cost.begin_s(type);
+  TimedProgram alone = timed;  // times do not depend on the devices beside
+  alone.devices_of_host = 1;
+  const std::shared_ptr<const std::vector<double>> times_s = program_times_s(alone);
+  auto next_s = times_s->begin();
   for (const Task& task : timed.program) {
     IssuedStretch& stretch = result.emplace_back(issued_s);
-    for (const PlanOp& op : task.ops)
-      stretch.add(cost.issue_s(op.work, op.images, type, beside), cost.time_s(op.work, op.images, type));
+    for (const PlanOp& op : task.ops) stretch.add(cost.issue_s(op.work, op.images, type, beside), *next_s++);
     issued_s = stretch.issued_s();
   }
   return result;
@@ -49,8 +52,9 @@ const std::vector<IssuedStretch>& ComputeTimes::stretches(std::uint32_t role, co
   auto it = stretches_.find(key);
   if (it == stretches_.end())
     it = stretches_
-             .emplace(key, kept_stretches({{plan_.roles[role].program}, machine_.device_types[device.type],
-                                           cost_, beside}))
+             .emplace(key,
+                      kept_stretches(
+                          {{plan_.roles[role].program}, machine_.device_types[device.type], cost_, beside}))
              .first;
   return *it->second;
 }

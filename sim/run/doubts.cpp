@@ -184,8 +184,7 @@ Source source_of_kernels(const PreparedRun& run, double spread) {
   const bool unseen = unseen_spread(of, type) > 0, typical = spread_of_software(of) > 0;
   const bool other_networks = spread_of_like_networks(of, type, kind) > 0;
   const bool other_layers = spread_of_unmeasured_layers(of, type) > 0;
-  if (other_layers)
-    text += fmt::format("; none of layers of kind {}", kind_name(unmeasured_layer(of)->kind));
+  if (other_layers) text += fmt::format("; none of layers of kind {}", kind_name(unmeasured_layer(of)->kind));
   if (other_networks)
     text += fmt::format("; none of networks like this one in this precision, or with this framework");
   if (unseen)

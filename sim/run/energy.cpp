@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "sim/plan/program_key.h"
+#include "sim/plan/program_times.h"
 
 namespace convoy::inline runs {
 namespace {
@@ -19,9 +19,11 @@ std::optional<double> mean_power_w(const TimedProgram& timed) {
   DeviceType unlimited = device;
   unlimited.memory_bandwidth_Bps *= 1e9;
   double time_s = 0, arithmetic_s = 0;
+  const std::shared_ptr<const std::vector<double>> times_s = program_times_s(timed);
+  auto next_s = times_s->begin();
   for (const Task& task : timed.program)
     for (const PlanOp& op : task.ops) {
-      const double op_s = timed.cost.time_s(op.work, op.images, device);
+      const double op_s = *next_s++;
       time_s += op_s;
       arithmetic_s += std::min(op_s, timed.cost.time_s(op.work, op.images, unlimited));
     }

@@ -23,7 +23,8 @@ struct DrawnKey {
   std::vector<std::string> values;
 };
 
-std::string flow(const std::string& fixed, const std::vector<DrawnKey>& keys, const std::vector<std::string>& of) {
+std::string flow(const std::string& fixed, const std::vector<DrawnKey>& keys,
+                 const std::vector<std::string>& of) {
   std::string text = fixed;
   for (std::size_t k = 0; k < keys.size(); ++k)
     if (!of[k].empty()) text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", keys[k].name, of[k]);
@@ -50,8 +51,9 @@ std::string drawn_trainings(lab::Dice& dice) {
                  {"layout", {"", "nchw", "nhwc"}},
                  {"recompute", {"", "", "sqrt"}},
                  {"anchor", {"", "", "", "{images_per_s: 300, batch: 16, device: v100-sxm2-16gb}"}},
-                 {"input", {"", "", "{kind: jpeg, library: pil, workers_per_device: 2}",
-                            "{kind: jpeg, library: dali_gpu, workers_per_device: 2}"}}});
+                 {"input",
+                  {"", "", "{kind: jpeg, library: pil, workers_per_device: 2}",
+                   "{kind: jpeg, library: dali_gpu, workers_per_device: 2}"}}});
 }
 
 std::string drawn_clusters(lab::Dice& dice) {
@@ -72,8 +74,9 @@ std::string drawn_clusters(lab::Dice& dice) {
         "kind: switch, bandwidth: 10Gbps, protocol: ideal", "kind: ring, bandwidth: 10Gbps, protocol: rdma"}},
       {"count", {"1", "2", "4"}},
       {"device", {"v100-sxm2-16gb", "v100-sxm2-32gb", "k80", "rtx-2080-ti"}},
-      {"links", {"{kind: pcie, bandwidth: 12GB/s, latency: 5us}", "{kind: pcie, bandwidth: 3GB/s, latency: 5us}",
-                 "{kind: nvlink, bandwidth: 25GB/s, latency: 2us}"}}};
+      {"links",
+       {"{kind: pcie, bandwidth: 12GB/s, latency: 5us}", "{kind: pcie, bandwidth: 3GB/s, latency: 5us}",
+        "{kind: nvlink, bandwidth: 25GB/s, latency: 2us}"}}};
   std::vector<std::string> of;
   for (const DrawnKey& key : keys) of.push_back(dice.one_of(key.values));
   const std::string first = cluster(of[0], of[1], of[2], of[3], of[4]);
@@ -100,8 +103,9 @@ std::string drawn_strategies(lab::Dice& dice) {
                      {"bucket", {"", "10kB", "300kB", "1MB"}},
                      {"overlap", {"true", "true", "false"}},
                      {"zero", {"", "", "", "1", "2", "3"}},
-                     {"compression", {"", "", "", "fp16", "{kind: top_k, ratio: 0.01}",
-                                      "{kind: quantised, bits: 1}", "{kind: quantised, bits: 8}"}},
+                     {"compression",
+                      {"", "", "", "fp16", "{kind: top_k, ratio: 0.01}", "{kind: quantised, bits: 1}",
+                       "{kind: quantised, bits: 8}"}},
                      {"micro_batches", {"", "", "2", "4"}},
                      {"launches", {"", "together", "apart", "per_process"}},
                      {"rings", {"", "in_order"}},
@@ -116,7 +120,8 @@ std::string content(Preparer& preparer, std::size_t index) {
   try {
     const PreparedRun run = preparer.prepare(index);
     const PlannedPoint planned = planned_point(run);
-    return fmt::format("{} {} {}", planned.device, planned.process_bytes, encode(stored_form(simulate(run, true), true)));
+    return fmt::format("{} {} {}", planned.device, planned.process_bytes,
+                       encode(stored_form(simulate(run, true), true)));
   } catch (const InputError& error) {
     return error.what();
   }
@@ -124,14 +129,16 @@ std::string content(Preparer& preparer, std::size_t index) {
 
 }  // namespace
 
-TEST_CASE("memos: points that have something in common are the same to the last bit, with and without them [law]") {
+TEST_CASE(
+    "memos: points that have something in common are the same to the last bit, with and without them [law]") {
   std::size_t simulated = 0;
-  for (unsigned seed = 1; seed <= 24; ++seed) {
+  for (unsigned seed = 1; seed <= 100; ++seed) {
     CAPTURE(seed);
     lab::Dice dice(seed);
     const std::string model = lab::random_model(dice);
     const std::string text = fmt::format(
-        "experiment: memos\nmodel: {}\ntraining: {{}}\ncluster: {{}}\nstrategy: {{}}\nsweep:\n  cluster: {}\n  "
+        "experiment: memos\nmodel: {}\ntraining: {{}}\ncluster: {{}}\nstrategy: {{}}\nsweep:\n  cluster: "
+        "{}\n  "
         "training: {}\n  strategy: {}\n",
         model, drawn_clusters(dice), drawn_trainings(dice), drawn_strategies(dice));
     CAPTURE(text);
@@ -153,7 +160,7 @@ TEST_CASE("memos: points that have something in common are the same to the last 
       }
     }
   }
-  CHECK(simulated > 80);  // of 192: most draws can be run
+  CHECK(simulated > 150);  // of 800: what cannot be run is the same error
 }
 
 TEST_CASE("memos: what is kept is bounded, and counts what points to weigh") {
