@@ -132,7 +132,7 @@ std::string content(Preparer& preparer, std::size_t index) {
 TEST_CASE(
     "memos: points that have something in common are the same to the last bit, with and without them [law]") {
   std::size_t simulated = 0;
-  for (unsigned seed = 1; seed <= 100; ++seed) {
+  for (unsigned seed = 1; seed <= 24; ++seed) {
     CAPTURE(seed);
     lab::Dice dice(seed);
     const std::string model = lab::random_model(dice);
@@ -160,7 +160,7 @@ TEST_CASE(
       }
     }
   }
-  CHECK(simulated > 150);  // of 800: what cannot be run is the same error
+  CHECK(simulated > 35);  // of 192: what cannot be run is the same error
 }
 
 TEST_CASE("memos: what is kept is bounded, and counts what points to weigh") {
