@@ -102,6 +102,7 @@ struct TrainingOptions {
   std::optional<UpdateMode> update{};  ///< the framework's default where absent
 
   UpdateMode update_mode() const { return update ? *update : update_modes(framework).front(); }
+  bool operator==(const TrainingOptions&) const = default;
 };
 
 /// Everything one training step of one replica does, for any batch. `operations` is in execution order

@@ -24,10 +24,10 @@ void set_bit(std::vector<std::uint8_t>& bits, std::size_t row, bool value) {
 bool bit(const std::vector<std::uint8_t>& bits, std::size_t row) { return (bits[row / 8] >> (row % 8)) & 1U; }
 
 /// What the coordinates of a sweep's axis are: their kind if all have the same, whole numbers if all are that.
-Column::Kind kind_of_coordinates(const std::vector<std::vector<RunTable::Value>>& rows, std::size_t c) {
+Column::Kind kind_of_coordinates(const std::vector<std::vector<RunTable::Cell>>& rows, std::size_t c) {
   constexpr double exact = 9007199254740992;  // 2^53
   bool truths = true, numbers = true, wholes = true;
-  for (const std::vector<RunTable::Value>& row : rows) {
+  for (const std::vector<RunTable::Cell>& row : rows) {
     truths = truths && std::holds_alternative<bool>(row[c]);
     const double* number = std::get_if<double>(&row[c]);
     numbers = numbers && number;
@@ -44,7 +44,7 @@ Column::Kind kind_of_field(const std::string& sql_type) {
   return sql_type == "BOOLEAN" ? Column::Kind::truth : Column::Kind::text;
 }
 
-py::object python_value(const RunTable::Value& value) {
+py::object python_value(const RunTable::Cell& value) {
   return std::visit(
       [](const auto& each) -> py::object {
         if constexpr (std::is_same_v<std::decay_t<decltype(each)>, std::monostate>)
@@ -93,7 +93,7 @@ py::buffer_info describe(NumberBuffer& buffer) {
 
 }  // namespace
 
-void Column::add(std::size_t row, const RunTable::Value& value) {
+void Column::add(std::size_t row, const RunTable::Cell& value) {
   const bool there = !std::holds_alternative<std::monostate>(value);
   if (!there) ++nulls;
   set_bit(valid, row, there);
@@ -114,7 +114,7 @@ void Column::add(std::size_t row, const RunTable::Value& value) {
   }
 }
 
-RunTable::Value Column::at(std::size_t row) const {
+RunTable::Cell Column::at(std::size_t row) const {
   if (!bit(valid, row)) return {};
   if (kind == Kind::number) return numbers[row];
   if (kind == Kind::whole) return wholes[row];
@@ -136,14 +136,14 @@ const char* Column::format() const {
   return kind == Kind::truth ? "b" : "U";
 }
 
-void Table::add_row(const std::vector<RunTable::Value>& values) {
+void Table::add_row(const std::vector<RunTable::Cell>& values) {
   for (std::size_t c = 0; c < columns_.size(); ++c) columns_[c].add(rows_, values[c]);
   ++rows_;
 }
 
 std::shared_ptr<const Table> table_of(const Results& results) {
   const RunTable runs(results);
-  std::vector<std::vector<RunTable::Value>> rows;
+  std::vector<std::vector<RunTable::Cell>> rows;
   for (std::size_t run = 0; run < results.runs.size(); ++run) rows.push_back(runs.values(run));
   std::vector<Column> columns;
   for (const RunTable::Header& header : runs.header()) {
@@ -161,7 +161,7 @@ std::shared_ptr<const Table> table_of(const Results& results) {
     }
   }
   const auto table = std::make_shared<Table>(std::move(columns));
-  for (const std::vector<RunTable::Value>& row : rows) table->add_row(row);
+  for (const std::vector<RunTable::Cell>& row : rows) table->add_row(row);
   return table;
 }
 

@@ -29,8 +29,8 @@ struct Column {
   std::string texts = {};                     ///< of Kind::text, one after the other
 
   /// @throws std::bad_variant_access: the value is of another kind
-  void add(std::size_t row, const RunTable::Value& value);
-  RunTable::Value at(std::size_t row) const;  ///< nothing: none
+  void add(std::size_t row, const RunTable::Cell& value);
+  RunTable::Cell at(std::size_t row) const;  ///< nothing: none
   const void* values() const;                 ///< the buffer of the kind's values
   const char* format() const;                 ///< in Arrow's words
 };
@@ -45,10 +45,10 @@ class Table {
   template <class... Values>
   void add_row(const Values&... values) {
     std::size_t c = 0;
-    (columns_[c++].add(rows_, RunTable::Value(values)), ...);
+    (columns_[c++].add(rows_, RunTable::Cell(values)), ...);
     ++rows_;
   }
-  void add_row(const std::vector<RunTable::Value>& values);
+  void add_row(const std::vector<RunTable::Cell>& values);
 
   std::size_t rows() const { return rows_; }
   const std::vector<Column>& columns() const { return columns_; }

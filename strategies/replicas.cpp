@@ -184,7 +184,7 @@ Plan plan_replicas(const StrategyInput& input, const GradientSync& sync,
                    const std::optional<Averaging>& averaging) {
   const WholeNetwork own(input.graph);
   return plan_stages(input.graph, input.machine, input.cost, (input.network ? *input.network : own).stages(),
-                     replica_passes(input, replicas, micro_batches, averaging), sync)
+                     replica_passes(input, replicas, micro_batches, averaging), sync, input.network)
       .plan;
 }
 

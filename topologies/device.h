@@ -50,6 +50,8 @@ struct DeviceType {
   double evidence_left_out_error = 0;
   Sources sources;  ///< of its numbers
 
+  bool operator==(const DeviceType&) const = default;
+
   /// The roofline itself, whatever runs on it: what is said of it holds exactly.
   bool is_exact() const;
   bool runs(Precision precision) const { return peak_flops.contains(precision); }

@@ -5,6 +5,7 @@
 
 #include "sim/base/data_path.h"
 #include "sim/base/key_parts.h"
+#include "sim/base/memo.h"
 #include "sim/base/names.h"
 #include "topologies/cluster_keys.h"
 
@@ -90,9 +91,20 @@ Transport load_transport(const std::string& written, const SourcePos& pos) {
 }
 
 Transport load_transport(Library library, Protocol protocol) {
+  struct Key {
+    Library library;
+    Protocol protocol;
+    bool operator==(const Key&) const = default;
+    std::size_t hash() const {
+      return hash_with(static_cast<std::size_t>(library), static_cast<std::size_t>(protocol));
+    }
+  };
   if (protocol == Protocol::ideal) return ideal_transport();
-  const std::string name = name_of(library, protocol);
-  return read_transport(data_yaml(transport_folder, name), protocol, name);
+  static thread_local Memo<Key, Transport> memo(64);
+  return memo.of({library, protocol}, [](const Key& of) {
+    const std::string name = name_of(of.library, of.protocol);
+    return read_transport(data_yaml(transport_folder, name), of.protocol, name);
+  });
 }
 
 }  // namespace convoy::topologies

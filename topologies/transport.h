@@ -62,6 +62,8 @@ struct Transport {
   std::uint32_t channels = 0;
   Sources sources;  ///< of its numbers
 
+  bool operator==(const Transport&) const = default;
+
   bool ideal() const { return protocol == Protocol::ideal; }
   /// Before a message of so many bytes that is no part of a collective.
   double call_s_of(double bytes) const { return call_s + 2 * bytes / serialise_Bps; }

@@ -27,14 +27,21 @@ Sha256& Sha256::add(std::string_view bytes) {
   return *this;
 }
 
-Sha256& Sha256::add_field(std::string_view text) { return add(fmt::format("{}:", text.size())).add(text); }
+Sha256& Sha256::add_field(std::string_view text) {
+  const fmt::format_int size(text.size());
+  return add({size.data(), size.size()}).add(":").add(text);
+}
 
 std::string Sha256::text() {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int size = 0;
   expect_digest(EVP_DigestFinal_ex(context_.get(), digest.data(), &size));
+  constexpr std::string_view digits = "0123456789abcdef";
   std::string text;
-  for (unsigned int i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
+  for (unsigned int i = 0; i < size; ++i) {
+    text += digits[digest[i] >> 4];
+    text += digits[digest[i] & 15];
+  }
   return text;
 }
 

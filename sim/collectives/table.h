@@ -65,6 +65,7 @@ struct SumAlgorithm {
   std::string name() const;
   bool by_bytes() const;   ///< its rounds depend on the number of bytes
   bool same_half() const;  ///< all-gather and reduce-scatter are the same rounds
+  bool operator==(const SumAlgorithm&) const = default;
 };
 
 const std::vector<CollectiveAlgorithm>& collective_table();

@@ -71,6 +71,7 @@ class CostModel {
   double scale(const DeviceType& device) const;
   Precision precision() const { return software_.precision; }
   const Software& software() const { return software_; }
+  bool operator==(const CostModel&) const = default;
 
  private:
   Software software_;
@@ -80,6 +81,7 @@ class CostModel {
   std::map<std::string, Scale> scale_;  ///< by device name
   struct Factors {
     double forward = 1, backward = 1;
+    bool operator==(const Factors&) const = default;
   };
   std::map<std::string, std::vector<Factors>> measured_;  ///< by device name and layer
 };

@@ -27,6 +27,7 @@ struct SoftwareCosts {
   /// and runs what is no product, and takes so many times as long as a core's share of the memory's bandwidth
   /// lets it. 0: all cores share all work, and convolutions read their inputs in place (oneDNN, Eigen).
   double one_thread = 0;
+  bool operator==(const SoftwareCosts&) const = default;
 };
 
 /// Of a framework as it is run. @throws InputError where the catalogue's file is wrong.
@@ -44,6 +45,7 @@ struct Software {
       : precision(computes_in) {}  // NOLINT: a precision says it all
   /// @throws InputError where the catalogue's file of the framework is wrong.
   explicit Software(const TrainingOptions& options);
+  bool operator==(const Software&) const = default;
 };
 
 }  // namespace convoy::costs

@@ -13,6 +13,7 @@ struct Bucket {
   double bytes = 0;
   OpId ready = 0;                       ///< the operation that completes its last gradient
   std::vector<std::size_t> parameters;  ///< indices into TrainingGraph::parameters
+  bool operator==(const Bucket&) const = default;
 };
 
 /// Fills buckets with gradients in the order in which backward completes them; a bucket closes when it holds

@@ -21,6 +21,7 @@ struct Compression {
   Combine combine = Combine::mean;  ///< of sign: what all devices' signs become
   std::int64_t rank = 1;            ///< of powersgd: columns of each factor
   SourcePos pos;          ///< for errors about what the precision does not allow
+  bool operator==(const Compression&) const = default;
 };
 
 /// Every device needs what every other one sends, which cannot be summed on the way: it is gathered.

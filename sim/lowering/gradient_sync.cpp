@@ -185,16 +185,22 @@ StateBytes GroupSync::resident_bytes() const {
   return bytes;
 }
 
+void GroupSync::send(Kind kind, std::size_t bucket, const std::string& what, double bytes) {
+  const std::uint32_t of_pattern = pattern(kind, bytes);
+  sent_.push_back({static_cast<CommId>(plan_.communications.size()), bucket, kind, what, bytes});
+  plan_.communications.push_back({fmt::format("{} bucket {}{}{}", name_of(kind), bucket, what, of_),
+                                  of_pattern, bytes, sync_.fidelity, machine_.collective_overhead_s,
+                                  is_half(kind) ? CommPurpose::half : CommPurpose::all_reduce,
+                                  plan_.meaning ? meaning_of(kind, bucket) : no_meaning});
+}
+
+void GroupSync::send_again(const std::vector<Sent>& sent) {
+  for (const Sent& message : sent) send(message.kind, message.bucket, message.what, message.bytes);
+}
+
 TaskId GroupSync::add(Role& role, int stream, Kind kind, std::size_t bucket, const std::string& what,
                       double bytes, std::vector<TaskId> after) {
-  if (next_ == sent_.size()) {
-    const std::uint32_t of_pattern = pattern(kind, bytes);
-    sent_.push_back({static_cast<CommId>(plan_.communications.size()), bucket});
-    plan_.communications.push_back({fmt::format("{} bucket {}{}{}", name_of(kind), bucket, what, of_),
-                                    of_pattern, bytes, sync_.fidelity, machine_.collective_overhead_s,
-                                    is_half(kind) ? CommPurpose::half : CommPurpose::all_reduce,
-                                    plan_.meaning ? meaning_of(kind, bucket) : no_meaning});
-  }
+  if (next_ == sent_.size()) send(kind, bucket, what, bytes);
   const CommId comm = sent_[next_++].comm;
   const TaskId task =
       add_message(role, Task::Kind::collective, plan_.communications[comm].name, comm, std::move(after));

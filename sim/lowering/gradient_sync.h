@@ -47,6 +47,7 @@ struct GradientSync {
   Compression compression;
   std::string path = "strategy";  ///< of the mapping that says all this, for errors
   SourcePos algorithm_pos;
+  bool operator==(const GradientSync&) const = default;
 };
 
 const Keys<GradientSync>& gradient_sync_keys();
@@ -127,12 +128,19 @@ class GroupSync {
   struct Sent {
     CommId comm;
     std::size_t bucket;
+    Kind kind;
+    std::string what;
+    double bytes;
   };
   const std::vector<Sent>& sent() const { return sent_; }  ///< in the order of the programs
+  /// Adds to the plan the communications of programs that were made for another plan.
+  /// @param sent that a group like this one had there. @pre nothing has been sent yet
+  void send_again(const std::vector<Sent>& sent);
   /// Index into Meaning::buckets. @pre the plan says what its tasks mean
   std::uint32_t meaning_of(std::size_t bucket);
 
  private:
+  void send(Kind kind, std::size_t bucket, const std::string& what, double bytes);
   std::uint32_t pattern(Kind kind, double bytes);
   std::uint32_t meaning_of(Kind kind, std::size_t bucket);  ///< of a communication
 

@@ -6,6 +6,9 @@
 #include <cstdint>
 #include <map>
 #include <numbers>
+#include <numeric>
+
+#include "sim/plan/program_times.h"
 
 namespace convoy::inline lowering {
 namespace {
@@ -38,6 +41,12 @@ std::vector<DeviceSteps> merged(const std::map<double, std::size_t>& devices_by_
   return steps;
 }
 
+/// Time of all operations of a program.
+double computing_s(const TimedProgram& timed) {
+  const std::shared_ptr<const std::vector<double>> times_s = program_times_s(timed);
+  return std::accumulate(times_s->begin(), times_s->end(), 0.0);
+}
+
 /// Mean time that the operations of a step take every device, without waiting.
 std::map<double, std::size_t> devices_by_time(const Plan& plan, const Machine& machine,
                                               const CostModel& cost) {
@@ -49,9 +58,7 @@ std::map<double, std::size_t> devices_by_time(const Plan& plan, const Machine& m
       const Device& device = machine.devices[member];
       const auto [it, fresh] = of_type.emplace(device.type, 0.0);
       if (fresh)
-        for (const Task& task : role.program)
-          for (const PlanOp& op : task.ops)
-            it->second += cost.time_s(op.work, op.images, machine.device_types[device.type]) / plan.steps;
+        it->second = computing_s({{role.program}, machine.device_types[device.type], cost}) / plan.steps;
       if (it->second > 0) ++result[it->second / device.speed];
     }
   }
@@ -174,8 +181,7 @@ void wait_for_the_last(Plan& plan, const Machine& machine, const CostModel& cost
   const double slowdown = averages ? slowdown_of_averages(plan, times, jitter)
                                    : expected_last_s(merged(times), jitter) / slowest_s;
   for (Role& role : plan.roles)
-    if (std::any_of(role.program.begin(), role.program.end(),
-                    [](const Task& task) { return !task.ops.empty(); }))
+    if (std::ranges::any_of(role.program.get(), [](const Task& task) { return !task.ops.empty(); }))
       role.slowdown = slowdown;
 }
 

@@ -22,6 +22,7 @@ struct Pass {
   bool completes = false;   ///< a backward pass that completes the gradients of an update
   bool recomputes = false;  ///< the stage keeps only its inputs, and runs forward again before backward
   double first_image = 0;   ///< of the global batch, on the first device (ImageRange); for meaning only
+  bool operator==(const Pass&) const = default;
 };
 
 /// Messages that operations of a pass wait for, or that wait for operations.

@@ -15,8 +15,48 @@
 #include "sim/lowering/grouped_launch.h"
 #include "sim/lowering/held_normalization.h"
 #include "sim/lowering/plan_ops.h"
+#include "sim/plan/program_key.h"
 
 namespace convoy::inline lowering {
+
+/// What the programs of a network's replicas depend on.
+struct ReplicaProgramKey {
+  StagedPasses passes;          ///< without the devices
+  GradientSync sync;            ///< without what only decides messages
+  std::vector<Bucket> buckets;  ///< that it leads to
+  double members;               ///< of the group
+  bool ideal_transport;         ///< then buckets are not copied (GroupSync::is_copied)
+  bool operator==(const ReplicaProgramKey&) const = default;
+  std::size_t hash() const {
+    std::size_t hash = std::hash<double>{}(members);
+    for (const Bucket& bucket : buckets) hash = hash_with(hash, bucket.ready);
+    for (const StageSlot& slot : passes.stages.front().slots)
+      hash = hash_with(hash, std::hash<double>{}(slot.passes.empty() ? 0 : slot.passes.front().images));
+    return hash;
+  }
+};
+
+/// Programs, whose members, names and states are a plan's own, and the messages of their group.
+struct ReplicaPrograms {
+  std::vector<Role> roles;  ///< by slot
+  std::vector<GroupSync::Sent> sent;
+  std::size_t weight() const {
+    std::size_t weight = 0;
+    for (const Role& role : roles) weight += ProgramKey{role.program}.weight();
+    return weight;
+  }
+};
+
+class ReplicaProgramMemo : public Memo<ReplicaProgramKey, std::shared_ptr<const ReplicaPrograms>> {
+ public:
+  ReplicaProgramMemo() : Memo(most_kept_operations / 4) {}  // one of these a network
+};
+
+ReplicaProgramMemo& WholeNetwork::programs() const {
+  if (!programs_) programs_ = std::make_shared<ReplicaProgramMemo>();
+  return *programs_;
+}
+
 namespace {
 
 enum Stream : int { receiving = 1, sending_activations, sending_gradients, summing };
@@ -24,14 +64,16 @@ enum Stream : int { receiving = 1, sending_activations, sending_gradients, summi
 class StagePlanner {
  public:
   StagePlanner(const TrainingGraph& graph, const Machine& machine, const CostModel& cost,
-               const Stages& stages, StagedPasses passes, const GradientSync& sync)
+               const Stages& stages, StagedPasses passes, const GradientSync& sync,
+               const WholeNetwork* network)
       : graph_(graph),
         machine_(machine),
         cost_(cost),
         stages_(stages.stages),
         passes_(std::move(passes)),
         sync_(sync),
-        edges_(stages.edges) {}
+        edges_(stages.edges),
+        network_(network) {}
 
   ReportedPlan build() {
     plan_.images = passes_.images;
@@ -45,7 +87,10 @@ class StagePlanner {
       if (passes_.averaging) begin_averages(ranks, parameters);
       groups_.emplace_back(sync_, graph_, machine_, std::move(parameters),
                            is_alone() ? "" : fmt::format(" of stage {}", s), plan_);
-      for (const StageSlot& slot : of(s).slots) add_slot(s, slot);
+      if (network_ && is_alone() && !plan_.meaning && !passes_.endless && !averages_)
+        add_replicas();
+      else
+        for (const StageSlot& slot : of(s).slots) add_slot(s, slot);
     }
     if (passes_.endless) end_endless();
     return {std::move(plan_), std::move(report_)};
@@ -201,7 +246,38 @@ class StagePlanner {
 
   // Programs.
 
-  void add_slot(std::uint32_t s, const StageSlot& slot) {
+  void add_slot(std::uint32_t s, const StageSlot& slot) { add_roles(s, slot, role_of(s, slot)); }
+
+  /// The slots of the whole network, whose programs other plans may have had.
+  void add_replicas() {
+    GroupSync& group = groups_.front();
+    const std::vector<StageSlot>& slots = of(0).slots;
+    const std::shared_ptr<const ReplicaPrograms> programs =
+        network_->programs().of(replica_key(group), [&](const ReplicaProgramKey&) {
+          auto made = std::make_shared<ReplicaPrograms>();
+          for (const StageSlot& slot : slots) made->roles.push_back(role_of(0, slot));
+          made->sent = group.sent();
+          return std::shared_ptr<const ReplicaPrograms>(std::move(made));
+        });
+    if (group.sent().empty()) group.send_again(programs->sent);
+    for (std::size_t k = 0; k < slots.size(); ++k) add_roles(0, slots[k], programs->roles[k]);
+  }
+
+  /// What is taken out of the annotation here decides who sends what to whom, and nothing in a program.
+  ReplicaProgramKey replica_key(const GroupSync& group) const {
+    ReplicaProgramKey key{passes_, sync_, group.buckets(), group.members(), machine_.transport.ideal()};
+    for (StageSlot& slot : key.passes.stages.front().slots) slot.devices.clear();
+    key.sync.algorithm = {};
+    key.sync.bucket_bytes = 0;
+    key.sync.bucket_given = false;
+    key.sync.fidelity = Fidelity::automatic;
+    key.sync.path.clear();
+    key.sync.algorithm_pos = key.sync.compression.pos = {};
+    return key;
+  }
+
+  /// Of a slot's devices, without what differs between their types.
+  Role role_of(std::uint32_t s, const StageSlot& slot) {
     Role role;
     role.streams = {"compute", "receive", "send activations", "send gradients", "all-reduce"};
     if (is_alone()) role.streams = {"compute", "communication"};
@@ -216,7 +292,7 @@ class StagePlanner {
       program.update("");
     }
     program.end();
-    add_roles(s, slot, std::move(role));
+    return role;
   }
 
   /// Updates follow the backward pass that completes their gradients; double-buffered weights are not needed
@@ -330,6 +406,7 @@ class StagePlanner {
   StagedPasses passes_;
   const GradientSync& sync_;
   std::vector<StageEdge> edges_;
+  const WholeNetwork* network_;
   Plan plan_;
   StrategyReport report_;
   std::deque<GroupSync> groups_;  ///< by stage; they stay where they are
@@ -361,8 +438,9 @@ void begin_meaning(StagedPasses& passes, const Machine& machine, Plan& plan) {
 }
 
 ReportedPlan plan_stages(const TrainingGraph& graph, const Machine& machine, const CostModel& cost,
-                         const Stages& stages, StagedPasses passes, const GradientSync& sync) {
-  return StagePlanner(graph, machine, cost, stages, std::move(passes), sync).build();
+                         const Stages& stages, StagedPasses passes, const GradientSync& sync,
+                         const WholeNetwork* network) {
+  return StagePlanner(graph, machine, cost, stages, std::move(passes), sync, network).build();
 }
 
 }  // namespace convoy::lowering

@@ -20,6 +20,7 @@ struct StageSlot {
   std::string name;                 ///< of its roles, followed by the type of the devices
   std::vector<EndpointId> devices;  ///< replicas
   std::vector<Pass> passes;         ///< in order
+  bool operator==(const StageSlot&) const = default;
 };
 
 /// A stage of a cut network, all of which each of its devices computes.
@@ -28,6 +29,7 @@ struct StagedLayers {
   std::uint32_t weight_versions = 1;  ///< that each device keeps
   std::int64_t share_of_update = 1;   ///< without flush: micro-batches that a slot adds up for one update
   std::int64_t in_flight = 1;         ///< without flush: of which a slot may hold the activations at once
+  bool operator==(const StagedLayers&) const = default;
 };
 
 /// A stretch of passes that are never flushed.
@@ -37,6 +39,7 @@ struct EndlessPasses {
   std::int64_t all = 0;            ///< that are simulated
   /// Double-buffered weights: a slot's update may wait until its next backward pass begins.
   bool delayed = false;
+  bool operator==(const EndlessPasses&) const = default;
 };
 
 /// An annotation of whole layers on consecutive stages, each a stage's devices' own: replicas of the network
@@ -51,6 +54,7 @@ struct StagedPasses {
   /// Passes may share tasks, since nothing else waits for the end of one.
   bool shares_tasks = false;
   bool meaning = false;  ///< the plan says what its tasks mean
+  bool operator==(const StagedPasses&) const = default;
 };
 
 /// Begins what a plan of these passes means: the lanes of their devices, and the first images of the passes.
@@ -66,7 +70,10 @@ void begin_meaning(StagedPasses& passes, const Machine& machine, Plan& plan);
 /// replicas included.
 /// @param stages of the network: as many as the annotation's
 /// @throws InputError as GroupSync and ParameterAverages
+/// @param network of the graph, where that is one stage: it keeps the programs, which plans that differ in
+/// nothing but links, speeds and how sums are sent share; nullptr: they are made anew
 ReportedPlan plan_stages(const TrainingGraph& graph, const Machine& machine, const CostModel& cost,
-                         const Stages& stages, StagedPasses passes, const GradientSync& sync);
+                         const Stages& stages, StagedPasses passes, const GradientSync& sync,
+                         const WholeNetwork* network = nullptr);
 
 }  // namespace convoy::lowering

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -73,6 +74,8 @@ Stages cut_into_stages(const TrainingGraph& graph, const Units& units,
 /// All of the network as one stage. What the graph recomputes itself is in its backward pass.
 Stage whole_network(const TrainingGraph& graph);
 
+class ReplicaProgramMemo;  // stage_plan.cpp
+
 /// whole_network of a graph, made when it is first asked for. It depends on the graph alone, so that who plans
 /// a graph again and again keeps one of these beside it.
 class WholeNetwork {
@@ -81,10 +84,13 @@ class WholeNetwork {
   explicit WholeNetwork(const TrainingGraph& graph) : graph_(&graph) {}
   const Stages& stages() const;  ///< one, without edges
   const Stage& stage() const { return stages().stages.front(); }
+  /// The programs of its replicas that plan_stages made.
+  ReplicaProgramMemo& programs() const;
 
  private:
   const TrainingGraph* graph_;
   mutable std::optional<Stages> stages_;
+  mutable std::shared_ptr<ReplicaProgramMemo> programs_;
 };
 
 /// The operation on `images` images; `suffix` tells micro-batches apart.

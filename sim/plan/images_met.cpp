@@ -2,22 +2,43 @@
 #include "sim/plan/images_met.h"
 
 #include <algorithm>
-#include <map>
+#include <vector>
+
+#include "sim/plan/program_key.h"
 
 namespace convoy::inline plans {
+
+namespace {
+
+struct ProgramOfSteps : ProgramKey {
+  double steps;
+  bool operator==(const ProgramOfSteps&) const = default;
+};
+
+/// That an operation of the graph works on in a step.
+double most_images(const ProgramOfSteps& of) {
+  std::vector<double> of_op;  // over micro-batches
+  for (const Task& task : of.program)
+    for (const PlanOp& op : task.ops) {
+      if (op.operation == PlanOp::of_plan) continue;
+      if (op.operation >= of_op.size()) of_op.resize(op.operation + 1, 0);
+      of_op[op.operation] += op.images;
+    }
+  double most = 0;
+  for (const double count : of_op) most = std::max(most, count / of.steps);
+  return most;
+}
+
+}  // namespace
 
 std::vector<double> images_met(const Plan& plan, std::uint32_t devices) {
   const EndlessRun* endless = plan.endless();  // its programs are of several steps
   const double steps =
       endless && !endless->steps.empty() ? static_cast<double>(endless->steps.size()) : plan.steps;
+  static thread_local ProgramMemo<ProgramOfSteps, double> memo;
   std::vector<double> images(devices, 0);
   for (const Role& role : plan.roles) {
-    std::map<OpId, double> of_op;  // over micro-batches
-    for (const Task& task : role.program)
-      for (const PlanOp& op : task.ops)
-        if (op.operation != PlanOp::of_plan) of_op[op.operation] += op.images;
-    double most = 0;
-    for (const auto& [operation, count] : of_op) most = std::max(most, count / steps);
+    const double most = memo.of({{role.program}, steps}, &most_images);
     for (const EndpointId member : role.members)
       if (member < devices) images[member] = most;
   }

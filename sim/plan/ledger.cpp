@@ -8,14 +8,23 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "sim/plan/program_key.h"
+
 namespace convoy::inline plans {
 
 double total_bytes(const MemoryLevel& level) { return std::accumulate(level.begin(), level.end(), 0.0); }
 
-MemoryPeak peak_memory(const Role& role) {
-  MemoryLevel level = role.resident_bytes;
+namespace {
+
+struct ResidentProgram : ProgramKey {
+  MemoryLevel resident_bytes;
+  bool operator==(const ResidentProgram&) const = default;
+};
+
+MemoryPeak peak_of(const ResidentProgram& of) {
+  MemoryLevel level = of.resident_bytes;
   MemoryPeak peak{total_bytes(level), level};
-  for (const Task& task : role.program) {
+  for (const Task& task : of.program) {
     for (const PlanOp& op : task.ops) {
       for (const MemoryDelta& delta : op.allocates)
         level[static_cast<std::size_t>(delta.memory_class)] += delta.bytes;
@@ -27,9 +36,15 @@ MemoryPeak peak_memory(const Role& role) {
   return peak;
 }
 
-void require_balanced_memory(const Role& role) {
+/// What a program allocates and does not free, and all that it allocates, by class.
+struct Turnover {
   MemoryLevel balance{}, turnover{};
-  for (const Task& task : role.program) {
+};
+
+Turnover turnover_of(const ProgramKey& of) {
+  Turnover all;
+  auto& [balance, turnover] = all;
+  for (const Task& task : of.program) {
     for (const PlanOp& op : task.ops) {
       for (const MemoryDelta& delta : op.allocates) {
         balance[static_cast<std::size_t>(delta.memory_class)] += delta.bytes;
@@ -39,6 +54,19 @@ void require_balanced_memory(const Role& role) {
         balance[static_cast<std::size_t>(delta.memory_class)] -= delta.bytes;
     }
   }
+  return all;
+}
+
+}  // namespace
+
+MemoryPeak peak_memory(const Role& role) {
+  static thread_local ProgramMemo<ResidentProgram, MemoryPeak> memo;
+  return memo.of({{role.program}, role.resident_bytes}, &peak_of);
+}
+
+void require_balanced_memory(const Role& role) {
+  static thread_local ProgramMemo<ProgramKey, Turnover> memo;
+  const auto [balance, turnover] = memo.of({role.program}, &turnover_of);
   for (std::size_t c = 0; c < memory_class_count; ++c)
     if (std::abs(balance[c]) > 1e-9 * turnover[c])
       throw std::logic_error(

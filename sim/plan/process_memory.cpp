@@ -8,6 +8,7 @@
 
 #include "models/caching_allocator.h"
 #include "sim/plan/ledger.h"
+#include "sim/plan/program_key.h"
 
 namespace convoy::inline plans {
 namespace {
@@ -141,7 +142,9 @@ bool takes_part_in_collectives(const Role& role) {
 
 bool has_process(const DeviceType& device) { return device.framework_reserves && device.sms > 0; }
 
-ProcessMemory process_memory(const Role& role, const DeviceType& device, const TrainingOptions& options) {
+namespace {
+
+ProcessMemory process_of(const Role& role, const DeviceType& device, const TrainingOptions& options) {
   const double usable = usable_bytes(device);
   if (!has_process(device)) return {peak_memory(role).bytes, usable};
   const auto resident = [&](MemoryClass c) { return role.resident_bytes[static_cast<std::size_t>(c)]; };
@@ -151,6 +154,25 @@ ProcessMemory process_memory(const Role& role, const DeviceType& device, const T
   fixed_bytes += library_bytes;
   if (takes_part_in_collectives(role)) fixed_bytes += nccl_bytes + resident(MemoryClass::gradients);
   return {pytorch_bytes(role, device, options.precision, fixed_bytes), usable};
+}
+
+struct ProcessKey : ProgramKey {
+  std::array<double, memory_class_count> resident_bytes;
+  DeviceType device;
+  TrainingOptions options;
+  bool operator==(const ProcessKey&) const = default;
+};
+
+}  // namespace
+
+ProcessMemory process_memory(const Role& role, const DeviceType& device, const TrainingOptions& options) {
+  static thread_local ProgramMemo<ProcessKey, ProcessMemory> memo;
+  return memo.of({{role.program}, role.resident_bytes, device, options}, [](const ProcessKey& of) {
+    Role program;
+    program.program = of.program;
+    program.resident_bytes = of.resident_bytes;
+    return process_of(program, of.device, of.options);
+  });
 }
 
 std::vector<ProcessMemory> process_memories(const Plan& plan, const Machine& machine,

@@ -8,6 +8,8 @@
 #include <map>
 #include <stdexcept>
 
+#include "sim/plan/program_key.h"
+
 namespace convoy::inline plans {
 namespace {
 
@@ -33,6 +35,13 @@ void validate_used_once(const Plan& plan, const Role& role) {
     so_far |= use;
   }
 }
+
+/// A program that was found sound: what that depends on beside names.
+struct CheckedProgram : ProgramKey {
+  std::size_t streams, communications;
+  bool devices;
+  bool operator==(const CheckedProgram&) const = default;
+};
 
 void validate_task(const Plan& plan, const Role& role, TaskId id, bool devices) {
   const Task& task = role.program[id];
@@ -170,6 +179,7 @@ void validate(const Plan& plan, const Machine& machine) {
     require(is_size(comm.bytes) && is_size(comm.overhead_s), "'{}' has {} bytes, {} s overhead", comm.name,
             comm.bytes, comm.overhead_s);
   }
+  static thread_local ProgramMemo<CheckedProgram, bool> memo;
   std::vector<char> has_role(endpoint_count, 0);
   for (const Role& role : plan.roles) {
     require(!role.members.empty(), "role '{}' has no members", role.name);
@@ -182,8 +192,11 @@ void validate(const Plan& plan, const Machine& machine) {
       require(!has_role[e], "{} has two roles", machine.endpoint_name(e));
       has_role[e] = 1;
     }
-    for (TaskId t = 0; t < role.program.size(); ++t) validate_task(plan, role, t, devices);
-    validate_used_once(plan, role);
+    memo.of({{role.program}, role.streams.size(), plan.communications.size(), devices}, [&](const auto&) {
+      for (TaskId t = 0; t < role.program.size(); ++t) validate_task(plan, role, t, devices);
+      validate_used_once(plan, role);
+      return true;
+    });
   }
   for (const Pattern& pattern : plan.patterns)
     for (const std::vector<EndpointId>& group : pattern.groups)

@@ -3,7 +3,39 @@
 
 #include <utility>
 
+#include "sim/plan/program_times.h"
+
 namespace convoy::inline replays {
+
+namespace {
+
+std::vector<IssuedStretch> stretches_of(const TimedProgram& timed) {
+  const DeviceType& type = timed.device;
+  const CostModel& cost = timed.cost;
+  const std::uint32_t beside = timed.devices_of_host;
+  std::vector<IssuedStretch> result;
+  double issued_s = cost.begin_s(type);
+  TimedProgram alone = timed;  // times do not depend on the devices beside
+  alone.devices_of_host = 1;
+  const std::shared_ptr<const std::vector<double>> times_s = program_times_s(alone);
+  auto next_s = times_s->begin();
+  for (const Task& task : timed.program) {
+    if (task.begins_step) issued_s = cost.begin_s(type);
+    IssuedStretch& stretch = result.emplace_back(issued_s);
+    for (const PlanOp& op : task.ops) stretch.add(cost.issue_s(op.work, op.images, type, beside), *next_s++);
+    issued_s = stretch.issued_s();
+  }
+  return result;
+}
+
+std::shared_ptr<const std::vector<IssuedStretch>> kept_stretches(const TimedProgram& timed) {
+  static thread_local ProgramMemo<TimedProgram, std::shared_ptr<const std::vector<IssuedStretch>>> memo;
+  return memo.of(timed, [](const TimedProgram& of) {
+    return std::make_shared<const std::vector<IssuedStretch>>(stretches_of(of));
+  });
+}
+
+}  // namespace
 
 TaskWork ComputeTimes::work(EndpointId endpoint, std::uint32_t role, TaskId task, double stretch) {
   if (endpoint >= machine_.devices.size()) return {plan_.roles[role].program[task].seconds};
@@ -19,18 +51,13 @@ const std::vector<IssuedStretch>& ComputeTimes::stretches(std::uint32_t role, co
   const std::uint32_t beside = devices_of_host(machine_, device);
   const auto key = std::tuple{role, device.type, beside};
   auto it = stretches_.find(key);
-  if (it != stretches_.end()) return it->second;
-  const DeviceType& type = machine_.device_types[device.type];
-  std::vector<IssuedStretch> result;
-  double issued_s = cost_.begin_s(type);
-  for (const Task& task : plan_.roles[role].program) {
-    if (task.begins_step) issued_s = cost_.begin_s(type);
-    IssuedStretch& stretch = result.emplace_back(issued_s);
-    for (const PlanOp& op : task.ops)
-      stretch.add(cost_.issue_s(op.work, op.images, type, beside), cost_.time_s(op.work, op.images, type));
-    issued_s = stretch.issued_s();
-  }
-  return stretches_.emplace(key, std::move(result)).first->second;
+  if (it == stretches_.end())
+    it = stretches_
+             .emplace(key,
+                      kept_stretches(
+                          {{plan_.roles[role].program}, machine_.device_types[device.type], cost_, beside}))
+             .first;
+  return *it->second;
 }
 
 std::vector<double> operation_times_s(const Role& role, const Task& task, const Machine& machine,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <tuple>
 #include <vector>
 
@@ -51,7 +52,9 @@ class ComputeTimes {
   const Machine& machine_;
   const CostModel& cost_;
   /// By role, device type and number of devices of the host: what each task of the program needs.
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::vector<IssuedStretch>> stretches_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>,
+           std::shared_ptr<const std::vector<IssuedStretch>>>
+      stretches_;
 };
 
 /// Time of each operation of a compute task on `endpoint` (a task of a host is one stretch of Task::seconds).

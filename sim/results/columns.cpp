@@ -14,24 +14,21 @@
 namespace convoy::inline results {
 namespace {
 
-/// The archive of result_fields.h that makes columns: of numbers, booleans and texts, with members of single
-/// objects as "object_name". Lists are in results.json only.
-class ColumnWriter {
+/// The archive of result_fields.h that goes through columns: of numbers, booleans and texts, with members of
+/// single objects as "object_name". Lists are in results.json only. `Sink` gets each column in turn:
+///   sink(name of its object, "" or "object_"; name; SQL type; present even if no run has a value; value, or
+///   nullptr for none)
+template <class Sink>
+class ColumnArchive {
  public:
-  struct Column {
-    std::string name;
-    const char* sql_type;
-    RunTable::Value value;
-    bool always = true;  ///< present even if no run has a value
-  };
-  std::vector<Column> columns;
+  explicit ColumnArchive(Sink sink) : sink_(std::move(sink)) {}
 
-  void field(std::string_view name, const std::string& text) { add(name, "TEXT", text); }
-  void field(std::string_view name, double number) { add(name, "REAL", number); }
-  void field(std::string_view name, bool truth) { add(name, "BOOLEAN", truth); }
-  void field(std::string_view name, std::int64_t number) { add(name, "INTEGER", number); }
+  void field(std::string_view name, const std::string& text) { add(name, "TEXT", &text); }
+  void field(std::string_view name, double number) { add(name, "REAL", &number); }
+  void field(std::string_view name, bool truth) { add(name, "BOOLEAN", &truth); }
+  void field(std::string_view name, std::int64_t number) { add(name, "INTEGER", &number); }
   void nullable(std::string_view name, const std::optional<double>& number) {
-    add(name, "REAL", number ? RunTable::Value(*number) : RunTable::Value());
+    add(name, "REAL", number ? &*number : nullptr);
   }
   void truth(std::string_view name, bool value) {
     within("", value, false, [&] { field(name, value); });
@@ -41,7 +38,8 @@ class ColumnWriter {
   }
   template <class T, class Fields>
   void optional(std::string_view name, const std::optional<T>& value, Fields fields) {
-    within(name, value.has_value(), false, [&] { fields(*this, value ? *value : T{}); });
+    static const T absent{};
+    within(name, value.has_value(), false, [&] { fields(*this, value ? *value : absent); });
   }
   template <class T, class Fields>
   void optional_block(std::string_view name, const std::optional<T>& value, Fields fields) {
@@ -53,11 +51,11 @@ class ColumnWriter {
   }
   template <class T>
   void count(std::string_view name, const std::vector<T>& values) {
-    add(name, "INTEGER", static_cast<std::int64_t>(values.size()));
+    field(name, static_cast<std::int64_t>(values.size()));
   }
   void range(std::string_view name, const std::array<double, 2>& bounds) {
-    field(fmt::format("{}_low", name), bounds[0]);
-    field(fmt::format("{}_high", name), bounds[1]);
+    add(name, "REAL", &bounds[0], "_low");
+    add(name, "REAL", &bounds[1], "_high");
   }
   template <class... Rest>
   void list(const Rest&...) {}
@@ -72,32 +70,33 @@ class ColumnWriter {
   void null(std::string_view) {}
 
  private:
-  void add(std::string_view name, const char* sql_type, RunTable::Value value) {
-    if (!there_) value = {};
-    columns.push_back({prefix_ + std::string(name), sql_type, std::move(value), always_});
+  template <class Value>
+  void add(std::string_view name, const char* sql_type, const Value* value, const char* suffix = "") {
+    sink_(prefix_, name, suffix, sql_type, always_, there_ ? value : nullptr);
   }
   template <class Inside>
   void within(std::string_view name, bool there, bool always, Inside inside) {
-    const std::string prefix = prefix_;
+    const std::size_t prefix = prefix_.size();
     const bool was_there = std::exchange(there_, there), was_always = std::exchange(always_, always);
-    if (!name.empty()) prefix_ += std::string(name) + '_';
+    if (!name.empty()) prefix_.append(name) += '_';
     inside();
-    prefix_ = prefix;
+    prefix_.resize(prefix);
     there_ = was_there, always_ = was_always;
   }
 
+  Sink sink_;
   std::string prefix_;
   bool there_ = true, always_ = true;
 };
 
-std::vector<ColumnWriter::Column> columns_of(const RunResult& run) {
-  ColumnWriter archive;
+template <class Sink>
+void for_each_column(const RunResult& run, Sink sink) {
+  ColumnArchive<Sink> archive(std::move(sink));
   run_fields(archive, run);
-  return std::move(archive.columns);
 }
 
 /// As results.json has it (JsonWriter::value): a number or truth where it is written as one.
-RunTable::Value coordinate(const YamlNode& value) {
+RunTable::Cell typed(const YamlNode& value) {
   if (value.kind != YamlNode::Kind::scalar) return to_flow(value);
   if (!value.quoted) {
     if (value.scalar == "true" || value.scalar == "false") return value.scalar == "true";
@@ -106,55 +105,71 @@ RunTable::Value coordinate(const YamlNode& value) {
   return value.scalar;
 }
 
-RunTable::Cell text_of(const RunTable::Value& value) {
-  if (const double* number = std::get_if<double>(&value)) return shortest(*number);
-  if (const std::int64_t* number = std::get_if<std::int64_t>(&value)) return std::to_string(*number);
-  if (const bool* truth = std::get_if<bool>(&value)) return *truth ? "true" : "false";
-  if (const std::string* text = std::get_if<std::string>(&value)) return *text;
-  return std::nullopt;
-}
-
 }  // namespace
 
 RunTable::RunTable(const Results& results)
     : results_(results), efficiency_(scaling_efficiency(results.runs)) {
-  const std::vector<ColumnWriter::Column> fields = columns_of(RunResult{});
-  for (const ColumnWriter::Column& field : fields) shown_.push_back(field.always);
-  for (const RunResult& run : results.runs) {
-    const std::vector<ColumnWriter::Column> columns = columns_of(run);
-    for (std::size_t c = 0; c < columns.size(); ++c)
-      if (columns[c].value != Value()) shown_[c] = true;
-  }
+  std::vector<Header> fields;
+  for_each_column(RunResult{}, [&](const std::string& object, std::string_view name, const char* suffix,
+                                   const char* sql_type, bool always, const auto*) {
+    fields.push_back({object + std::string(name) + suffix, sql_type});
+    shown_.push_back(always);
+  });
+  for (const RunResult& run : results.runs)
+    for_each_column(run, [&, column = std::size_t{0}](const std::string&, std::string_view, const char*,
+                                                      const char*, bool, const auto* value) mutable {
+      if (value) shown_[column] = true;
+      ++column;
+    });
   if (!results.runs.empty())
     for (const auto& [path, value] : results.runs.front().point) {
       const bool taken =
-          std::any_of(fields.begin(), fields.end(), [&](const auto& f) { return f.name == path; });
+          std::any_of(fields.begin(), fields.end(), [&](const Header& f) { return f.name == path; });
       header_.push_back({taken ? "point." + path : path, "NUMERIC"});
     }
   for (std::size_t c = 0; c < fields.size(); ++c)
-    if (shown_[c]) header_.push_back({fields[c].name, fields[c].sql_type});
+    if (shown_[c]) header_.push_back(std::move(fields[c]));
   header_.push_back({"scaling_efficiency", "REAL"});
 }
 
-std::vector<RunTable::Value> RunTable::values(std::size_t run) const {
+std::vector<RunTable::Cell> RunTable::row(std::size_t run) const {
   const RunResult& result = results_.runs[run];
-  std::vector<Value> values;
-  for (const auto& [path, value] : result.point) values.push_back(coordinate(value));
-  std::vector<ColumnWriter::Column> columns = columns_of(result);
-  for (std::size_t c = 0; c < columns.size(); ++c)
-    if (shown_[c]) values.push_back(std::move(columns[c].value));
-  values.push_back(efficiency_.empty() ? Value() : Value(efficiency_[run]));
-  return values;
+  std::vector<Cell> cells;
+  cells.reserve(header_.size());
+  for (const auto& [path, value] : result.point)
+    cells.emplace_back(value.kind == YamlNode::Kind::scalar ? value.scalar : to_flow(value));
+  for_each_column(result, [&, column = std::size_t{0}](const std::string&, std::string_view, const char*,
+                                                       const char*, bool, const auto* value) mutable {
+    if (!shown_[column++]) return;
+    if (value)
+      cells.emplace_back(*value);
+    else
+      cells.emplace_back();
+  });
+  cells.push_back(efficiency_.empty() ? Cell{} : efficiency_[run]);
+  return cells;
 }
 
-std::vector<RunTable::Cell> RunTable::row(std::size_t run) const {
-  std::vector<Cell> cells;
-  for (const Value& value : values(run)) cells.push_back(text_of(value));
-  // Coordinates are written as the user wrote them: 1e3, not 1000.
+std::vector<RunTable::Cell> RunTable::values(std::size_t run) const {
+  std::vector<Cell> cells = row(run);
   const auto& point = results_.runs[run].point;
-  for (std::size_t c = 0; c < point.size(); ++c)
-    if (point[c].second.kind == YamlNode::Kind::scalar) cells[c] = point[c].second.scalar;
+  for (std::size_t c = 0; c < point.size(); ++c) cells[c] = typed(point[c].second);
   return cells;
+}
+
+std::string text_of(const RunTable::Cell& cell) {
+  switch (cell.index()) {
+    case 1:
+      return std::get<std::string>(cell);
+    case 2:
+      return shortest(std::get<double>(cell));
+    case 3:
+      return std::to_string(std::get<std::int64_t>(cell));
+    case 4:
+      return std::get<bool>(cell) ? "true" : "false";
+    default:
+      return "";
+  }
 }
 
 }  // namespace convoy::results

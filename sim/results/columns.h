@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -22,13 +21,14 @@ class RunTable {
     std::string name;      ///< no two are equal
     const char* sql_type;  ///< "TEXT" | "REAL" | "INTEGER" | "BOOLEAN" | "NUMERIC"
   };
-  using Cell = std::optional<std::string>;  ///< nothing: the run has no such value
-  using Value = std::variant<std::monostate, double, std::int64_t, bool, std::string>;
+  /// monostate: the run has no such value.
+  using Cell = std::variant<std::monostate, std::string, double, std::int64_t, bool>;
 
   explicit RunTable(const Results& results);
   const std::vector<Header>& header() const { return header_; }
   std::vector<Cell> row(std::size_t run) const;
-  std::vector<Value> values(std::size_t run) const;  ///< the same, as numbers and truths where they are
+  /// The same with coordinates that are written as numbers or truths as such.
+  std::vector<Cell> values(std::size_t run) const;
 
  private:
   const Results& results_;
@@ -36,5 +36,8 @@ class RunTable {
   std::vector<bool> shown_;  ///< of the columns of result_fields.h
   std::vector<double> efficiency_;
 };
+
+/// As results.csv has it: numbers in the shortest form that reads back to the same double, "" for none.
+std::string text_of(const RunTable::Cell& cell);
 
 }  // namespace convoy::results

@@ -20,7 +20,9 @@ constexpr std::size_t buffer_bytes = 1u << 16;
 
 }  // namespace
 
-std::string shortest(double number) {
+namespace {
+
+void append_shortest(double number, std::string& to) {
   // Readers of JSON take digits without an exponent for a whole number, for which they have 64 bits.
   constexpr double most_whole = 9'223'372'036'854'775'808.0;
   std::array<char, 32> text;
@@ -28,7 +30,15 @@ std::string shortest(double number) {
   const auto [end, error] = std::abs(number) < most_whole
                                 ? std::to_chars(text.data(), last, number)
                                 : std::to_chars(text.data(), last, number, std::chars_format::scientific);
-  return {text.data(), end};
+  to.append(text.data(), end);
+}
+
+}  // namespace
+
+std::string shortest(double number) {
+  std::string text;
+  append_shortest(number, text);
+  return text;
 }
 
 std::string yaml_spelling(double number) {
@@ -135,7 +145,7 @@ void JsonWriter::value(bool truth) {
 void JsonWriter::value(double number) {
   if (!std::isfinite(number)) throw std::logic_error(fmt::format("a result is not a number: {}", number));
   before_value();
-  buffer_ += shortest(number);
+  append_shortest(number, buffer_);
 }
 
 void JsonWriter::value(std::int64_t number) {

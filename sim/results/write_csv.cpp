@@ -37,7 +37,8 @@ void write_csv(const Results& results, std::ostream& out) {
     bool first = true;
     for (const RunTable::Cell& cell : table.row(run)) {
       if (!first) line += ',';
-      line += csv_cell(cell.value_or(""));
+      line +=
+          std::holds_alternative<std::string>(cell) ? csv_cell(std::get<std::string>(cell)) : text_of(cell);
       first = false;
     }
     out << line << '\n';

@@ -9,6 +9,7 @@
 
 #include "models/unmeasured.h"
 #include "sim/base/data_path.h"
+#include "sim/base/memo.h"
 #include "sim/base/names.h"
 #include "sim/base/yaml_map.h"
 #include "sim/collectives/table.h"
@@ -23,74 +24,97 @@
 namespace convoy::inline runs {
 namespace {
 
-double unseen_spread(const PreparedRun& run, const DeviceType& type) {
-  return unseen_kernels_spread(type, run.graph->options.precision, run.cost.software().costs);
+/// All that the spreads of computing depend on.
+struct Computing {
+  std::shared_ptr<const TrainingGraph> graph;
+  CostModel cost;
+  std::vector<DeviceType> types;
+  bool hosts_told = false;  ///< every host with devices says its `issue_factor`
+  bool operator==(const Computing&) const = default;
+};
+
+Computing computing_of(const PreparedRun& run) {
+  const Machine& machine = run.machine;
+  const bool told = std::all_of(machine.hosts.begin(), machine.hosts.end(), [&](const Host& host) {
+    return host.device_count == 0 || machine.host_types[host.type].issue_factor > 0;
+  });
+  return {run.graph, run.cost, machine.device_types, told};
+}
+
+/// The same with the images that one device works on in a step.
+struct ImagesComputed {
+  Computing of;
+  double of_device;
+  bool operator==(const ImagesComputed&) const = default;
+  std::size_t hash() const {
+    return hash_with(std::hash<const void*>{}(of.graph.get()), std::hash<double>{}(of_device));
+  }
+};
+
+double unseen_spread(const Computing& of, const DeviceType& type) {
+  return unseen_kernels_spread(type, of.graph->options.precision, of.cost.software().costs);
 }
 
 /// The kind of the run's step on one device.
-std::size_t step_kind(const PreparedRun& run, double of_device) {
+std::size_t step_kind(const Computing& of, double of_device) {
   std::vector<Work> works;
-  for (const Operation& operation : run.graph->operations) works.push_back(operation.work);
-  return residual_kind(works, of_device, run.graph->options.precision);
+  for (const Operation& operation : of.graph->operations) works.push_back(operation.work);
+  return residual_kind(works, of_device, of.graph->options.precision);
 }
 
 /// That nothing was fitted to networks like the run's on this kind of device, or with its framework
 /// (unseen_networks_spread). @param kind step_kind()
-double spread_of_like_networks(const PreparedRun& run, const DeviceType& type, std::size_t kind) {
-  const TrainingOptions& options = run.graph->options;
+double spread_of_like_networks(const Computing& of, const DeviceType& type, std::size_t kind) {
+  const TrainingOptions& options = of.graph->options;
   return unseen_networks_spread(type, network_kind(kind), options.framework, options.execution);
 }
 
 /// The first of the network's layers that are of a kind of which no kernel was measured; nullptr: there is none.
-const Layer* unmeasured_layer(const PreparedRun& run) {
-  const std::vector<Layer>& layers = run.graph->model.layers;
+const Layer* unmeasured_layer(const Computing& of) {
+  const std::vector<Layer>& layers = of.graph->model.layers;
   const auto found = std::ranges::find_if(
-      layers, [&](const Layer& layer) { return is_unmeasured(layer, run.graph->options.framework); });
+      layers, [&](const Layer& layer) { return is_unmeasured(layer, of.graph->options.framework); });
   return found == layers.end() ? nullptr : &*found;
 }
 
 /// Such a network is as little known as one of a kind that nobody measured. A device that its owner calibrated
 /// tells by itself what it leaves open.
-double spread_of_unmeasured_layers(const PreparedRun& run, const DeviceType& type) {
+double spread_of_unmeasured_layers(const Computing& of, const DeviceType& type) {
   const bool is_exact = type.evidence_spread == 0, is_calibrated = type.evidence_left_out_error > 0;
-  return is_exact || is_calibrated || !unmeasured_layer(run) ? 0 : unknown_spread(Unknown::networks);
+  return is_exact || is_calibrated || !unmeasured_layer(of) ? 0 : unknown_spread(Unknown::networks);
 }
 
 /// @param kind step_kind()
-double spread_of_networks(const PreparedRun& run, const DeviceType& type, std::size_t kind) {
-  return std::max(spread_of_like_networks(run, type, kind), spread_of_unmeasured_layers(run, type));
+double spread_of_networks(const Computing& of, const DeviceType& type, std::size_t kind) {
+  return std::max(spread_of_like_networks(of, type, kind), spread_of_unmeasured_layers(of, type));
 }
 
 /// Standard deviation of log(time) that a kind of device's own parameters leave.
 /// @param kind step_kind()
-double parameter_spread(const PreparedRun& run, const DeviceType& type, std::size_t kind) {
+double parameter_spread(const Computing& of, const DeviceType& type, std::size_t kind) {
   return std::hypot(device_spread(type),
-                    std::max(unseen_spread(run, type), spread_of_networks(run, type, kind)));
+                    std::max(unseen_spread(of, type), spread_of_networks(of, type, kind)));
 }
 
 /// The spread that typical factors of the framework leave (software_spread), on GPUs to which figures were
 /// fitted.
-double spread_of_software(const PreparedRun& run) {
-  const auto& types = run.machine.device_types;
+double spread_of_software(const Computing& of) {
+  const auto& types = of.types;
   const bool fitted = std::any_of(types.begin(), types.end(), [](const DeviceType& type) {
     return !type.cpu && type.evidence_spread > 0 && type.issue_factor > 0;
   });
-  const TrainingOptions& options = run.graph->options;
+  const TrainingOptions& options = of.graph->options;
   return fitted ? software_spread(options.framework, options.execution) : 0;
 }
 
 /// Standard deviation of log(step time of one device) due to not knowing how fast its host issues operations
 /// (unknown_host_spread): 0 if every server states its `host.issue_factor`.
-double spread_of_hosts(const PreparedRun& run, double images) {
-  const Machine& machine = run.machine;
-  const bool told = std::all_of(machine.hosts.begin(), machine.hosts.end(), [&](const Host& host) {
-    return host.device_count == 0 || machine.host_types[host.type].issue_factor > 0;
-  });
-  if (told) return 0;
+double spread_of_hosts(const Computing& of, double images) {
+  if (of.hosts_told) return 0;
   double spread = 0;
-  for (const DeviceType& type : machine.device_types)
+  for (const DeviceType& type : of.types)
     spread = std::max(spread, unknown_host_spread(type, [&](const DeviceType& device) {
-                        return step_time_s(*run.graph, images, run.cost, device);
+                        return step_time_s(*of.graph, images, of.cost, device);
                       }));
   return spread;
 }
@@ -103,21 +127,27 @@ struct ComputeSpreads {
   double all() const { return std::hypot(std::hypot(parameters, software), hosts, steps); }
 };
 
-ComputeSpreads compute_spreads(const PreparedRun& run, double of_device) {
+ComputeSpreads spreads_of(const ImagesComputed& computed) {
+  const auto& [of, of_device] = computed;
   ComputeSpreads spreads;
-  const std::size_t kind = step_kind(run, of_device);
-  for (const DeviceType& type : run.machine.device_types)
-    spreads.parameters = std::max(spreads.parameters, parameter_spread(run, type, kind));
+  const std::size_t kind = step_kind(of, of_device);
+  for (const DeviceType& type : of.types)
+    spreads.parameters = std::max(spreads.parameters, parameter_spread(of, type, kind));
   if (spreads.parameters == 0) return {};
-  spreads.software = spread_of_software(run);
-  spreads.hosts = spread_of_hosts(run, of_device);
-  for (const DeviceType& type : run.machine.device_types)
+  spreads.software = spread_of_software(of);
+  spreads.hosts = spread_of_hosts(of, of_device);
+  for (const DeviceType& type : of.types)
     spreads.steps = std::max(spreads.steps, std::hypot(residual_spread(kind), machine_spread(type)));
-  if (!run.cost.is_anchored()) return spreads;
+  if (!of.cost.is_anchored()) return spreads;
   double anchored = 0;
-  for (const double images : run.cost.anchored_images())
+  for (const double images : of.cost.anchored_images())
     anchored = std::max(anchored, anchored_spread(of_device, images));
   return {0, 0, 0, std::min(anchored, spreads.all())};  // a measurement is never less than none
+}
+
+ComputeSpreads compute_spreads(const PreparedRun& run, double of_device) {
+  static thread_local Memo<ImagesComputed, ComputeSpreads> memo(64);
+  return memo.of({computing_of(run), of_device}, &spreads_of);
 }
 
 /// A path's step: quoted where it has dots.
@@ -145,22 +175,22 @@ Source source_of_kernels(const PreparedRun& run, double spread) {
         Grade::given, spread,
         "training.anchor: by as much measurements of one set-up differ, and the more the less alike their "
         "batches are"};
-  const std::vector<DeviceType>& types = run.machine.device_types;
-  const std::size_t kind = step_kind(run, images_of_device(run));
+  const Computing of = computing_of(run);
+  const std::vector<DeviceType>& types = of.types;
+  const std::size_t kind = step_kind(of, images_of_device(run));
   const DeviceType& type =
       *std::max_element(types.begin(), types.end(), [&](const DeviceType& a, const DeviceType& b) {
-        return parameter_spread(run, a, kind) < parameter_spread(run, b, kind);
+        return parameter_spread(of, a, kind) < parameter_spread(of, b, kind);
       });
   const TrainingOptions& options = run.graph->options;
   std::string text = !device_is_seen(type) ? unseen_device_text(type)
                      : type.evidence_left_out_error > 0
                          ? fmt::format("calibrated to {} rows of {}", type.evidence_rows, type.name)
                          : fmt::format("fitted to {} published rows of {}", type.evidence_rows, type.name);
-  const bool unseen = unseen_spread(run, type) > 0, typical = spread_of_software(run) > 0;
-  const bool other_networks = spread_of_like_networks(run, type, kind) > 0;
-  const bool other_layers = spread_of_unmeasured_layers(run, type) > 0;
-  if (other_layers)
-    text += fmt::format("; none of layers of kind {}", kind_name(unmeasured_layer(run)->kind));
+  const bool unseen = unseen_spread(of, type) > 0, typical = spread_of_software(of) > 0;
+  const bool other_networks = spread_of_like_networks(of, type, kind) > 0;
+  const bool other_layers = spread_of_unmeasured_layers(of, type) > 0;
+  if (other_layers) text += fmt::format("; none of layers of kind {}", kind_name(unmeasured_layer(of)->kind));
   if (other_networks)
     text += fmt::format("; none of networks like this one in this precision, or with this framework");
   if (unseen)
@@ -387,8 +417,9 @@ std::vector<std::string> warnings_of(const PreparedRun& run) {
       if (std::string text = text_of_anchor(run, type); !text.empty()) warnings.push_back(std::move(text));
     return warnings;
   }
-  for (const DeviceType& type : run.machine.device_types) {
-    const bool unseen = unseen_spread(run, type) > 0;
+  const Computing of = computing_of(run);
+  for (const DeviceType& type : of.types) {
+    const bool unseen = unseen_spread(of, type) > 0;
     if (unseen && !type.cpu)
       warnings.push_back(
           fmt::format("no published figure in half precision of a GPU without tensor cores was fitted: {}'s "
@@ -402,7 +433,7 @@ std::vector<std::string> warnings_of(const PreparedRun& run) {
       warnings.push_back(std::move(text));
   }
   const TrainingOptions& options = run.graph->options;
-  if (spread_of_software(run) > 0)
+  if (spread_of_software(of) > 0)
     warnings.push_back(fmt::format(
         "no published figure of {}, {} was fitted: its kernels and its host have typical factors and times",
         to_string(options.framework), to_string(options.execution)));

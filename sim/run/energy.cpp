@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "sim/plan/program_times.h"
+
 namespace convoy::inline runs {
 namespace {
 
@@ -11,16 +13,19 @@ namespace {
 /// to the V100 at its full power limit in results/published/energy.csv, whose other rows test it.
 constexpr double memory_bound_share = 0.64;
 
-/// Mean power of a role's operations on a device, if it has any.
-std::optional<double> role_power_w(const Role& role, const DeviceType& device, const CostModel& cost) {
+/// Mean power of a program's operations on a device, if it has any.
+std::optional<double> mean_power_w(const TimedProgram& timed) {
+  const DeviceType& device = timed.device;
   DeviceType unlimited = device;
   unlimited.memory_bandwidth_Bps *= 1e9;
   double time_s = 0, arithmetic_s = 0;
-  for (const Task& task : role.program)
+  const std::shared_ptr<const std::vector<double>> times_s = program_times_s(timed);
+  auto next_s = times_s->begin();
+  for (const Task& task : timed.program)
     for (const PlanOp& op : task.ops) {
-      const double op_s = cost.time_s(op.work, op.images, device);
+      const double op_s = *next_s++;
       time_s += op_s;
-      arithmetic_s += std::min(op_s, cost.time_s(op.work, op.images, unlimited));
+      arithmetic_s += std::min(op_s, timed.cost.time_s(op.work, op.images, unlimited));
     }
   if (time_s <= 0) return std::nullopt;
   const double share = (arithmetic_s + memory_bound_share * (time_s - arithmetic_s)) / time_s;
@@ -30,6 +35,7 @@ std::optional<double> role_power_w(const Role& role, const DeviceType& device, c
 }  // namespace
 
 std::vector<double> busy_power_w(const Plan& plan, const Machine& machine, const CostModel& cost) {
+  static thread_local ProgramMemo<TimedProgram, std::optional<double>> memo;
   std::vector<double> power_w;
   power_w.reserve(machine.devices.size());
   for (const Device& device : machine.devices)
@@ -40,7 +46,8 @@ std::vector<double> busy_power_w(const Plan& plan, const Machine& machine, const
       if (d >= machine.devices.size()) break;  // hosts
       const std::uint32_t type = machine.devices[d].type;
       if (!of_type[type])
-        of_type[type] = role_power_w(role, machine.device_types[type], cost).value_or(power_w[d]);
+        of_type[type] =
+            memo.of({{role.program}, machine.device_types[type], cost}, &mean_power_w).value_or(power_w[d]);
       power_w[d] = *of_type[type];
     }
   }

@@ -9,6 +9,7 @@
 
 #include "sim/base/document_kind.h"
 #include "sim/base/key_parts.h"
+#include "sim/base/memo.h"
 #include "sim/base/names.h"
 #include "sim/base/yaml_map.h"
 #include "sim/costs/residuals.h"
@@ -105,6 +106,38 @@ void take_elsewhere(YamlMap& map, Point&) {
   for (const char* key : {"experiment", "sweep", "jobs", "study", "spread"}) map.find(key);
 }
 
+bool same_text(const YamlNode& a, const YamlNode& b) {
+  return a.kind == b.kind && a.scalar == b.scalar && a.quoted == b.quoted && a.pos == b.pos &&
+         a.key_pos == b.key_pos && std::ranges::equal(a.items, b.items, same_text) &&
+         std::ranges::equal(a.entries, b.entries, [](const auto& one, const auto& other) {
+           return one.first == other.first && same_text(one.second, other.second);
+         });
+}
+
+/// A mapping as it was written, with its place, which errors name.
+struct WrittenTraining {
+  YamlNode node;
+  std::string path;
+  bool operator==(const WrittenTraining& other) const {
+    return path == other.path && same_text(node, other.node);
+  }
+  std::size_t hash() const {
+    std::size_t hash = std::hash<std::string>{}(path);
+    for (const auto& [key, value] : node.entries)
+      hash = hash_with(hash, std::hash<std::string>{}(value.scalar));
+    return hash;
+  }
+};
+
+/// The points of a sweep that changes something else have the same text.
+Training training_of(YamlMap& map) {
+  static thread_local Memo<WrittenTraining, Training> memo(64);
+  const YamlNode* node = map.find("training");
+  if (!node || node->find("profile")) return read_training(map.map("training"));  // a file is looked for
+  return memo.of({*node, map.path()},
+                 [&](const WrittenTraining&) { return read_training(map.map("training")); });
+}
+
 const Keys<Point>& point_keys() {
   static const Keys<Point> keys{
       // Experiment::load requires it of files; the candidates of plans have none.
@@ -116,10 +149,9 @@ const Keys<Point>& point_keys() {
                                      forms::section("model", "{layers: ...} | {file} | {onnx} | {profile}")}),
                       "what is trained (docs/models.md)", &Point::model)
           .required(),
-      custom_key<Point>(
-          "training", "", forms::section("training", "a mapping"),
-          "how it is trained (`convoy show keys training`)",
-          [](YamlMap& map, Point& point) { point.training = read_training(map.map("training")); })
+      custom_key<Point>("training", "", forms::section("training", "a mapping"),
+                        "how it is trained (`convoy show keys training`)",
+                        [](YamlMap& map, Point& point) { point.training = training_of(map); })
           .required(),
       node_key<Point>(
           "cluster",

@@ -201,6 +201,22 @@ const Preparer::PlannedGraph& Preparer::graph(const YamlNode& node, const Traini
   });
 }
 
+const Point& Preparer::point(std::size_t index) {
+  if (!point_ || point_->first != index) point_.emplace(index, experiment_->point(index));
+  return point_->second;
+}
+
+/// Those of large clusters would take more memory than time.
+Machine Preparer::machine(const Point& point, std::uint32_t dedicated_hosts, const Transport& transport) {
+  constexpr std::uint32_t most_kept_endpoints = 1024;
+  const ClusterSpec& cluster = this->cluster(point.cluster);
+  if (cluster.device_count() + cluster.node_count() + dedicated_hosts > most_kept_endpoints)
+    return build_machine(cluster, dedicated_hosts, transport);
+  return *machines_.of({fingerprint(point.cluster), dedicated_hosts, transport}, [&](const MachineKey&) {
+    return std::make_shared<const Machine>(build_machine(cluster, dedicated_hosts, transport));
+  });
+}
+
 CostModel Preparer::cost(const Training& training, const TrainingGraph& graph, const Machine& machine) {
   CostModel cost{Software(graph.options)};
   if (const std::optional<ProfileSpec>& spec = training.profile)
@@ -257,7 +273,7 @@ std::string Preparer::read_parts(const Point& point) {
 }
 
 PreparedRun Preparer::prepare(std::size_t index, const YamlNode* instead) {
-  PreparedRun run = prepare(experiment_->point(index), instead);
+  PreparedRun run = prepare(point(index), instead);
   run.id = point_id(index);
   run.coordinates = experiment_->coordinates(index);
   return run;
@@ -319,7 +335,7 @@ PreparedRun Preparer::prepare_over(Protocol protocol, const Point& point, const 
   check_recomputation(point.training, *strategy);
   const ClusterSpec& cluster = this->cluster(point.cluster);
   const Transport transport = transport_of(*strategy, cluster, point.training, protocol);
-  Machine machine = build_machine(cluster, strategy->dedicated_hosts(cluster.node_count()), transport);
+  Machine machine = this->machine(point, strategy->dedicated_hosts(cluster.node_count()), transport);
   const TrainingOptions options = resolve_software(point.training, machine);
   const PlannedGraph planned = this->graph(point.model, options);
   std::shared_ptr<const TrainingGraph> graph = planned.graph;

@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/layer_profile.h"
+#include "sim/base/memo.h"
 #include "sim/costs/cost_model.h"
 #include "sim/lowering/stages.h"
 #include "sim/plan/phases.h"
@@ -80,6 +82,8 @@ class Preparer {
   }
   /// Whether each replay needs a process of its own: SimGrid's clock continues from one to the next.
   bool replays_apart() const { return network_model() == NetworkModel::simgrid; }
+  /// A point of the experiment. Valid until the next call.
+  const Point& point(std::size_t index);
   /// From now on plans say what their tasks mean (Plan::meaning), as far as their strategies can.
   void ask_for_meaning() { meaning_ = true; }
 
@@ -104,6 +108,15 @@ class Preparer {
   };
   const PlannedGraph& graph(const YamlNode& node, const TrainingOptions& options);
   CostModel cost(const Training& training, const TrainingGraph& graph, const Machine& machine);
+  Machine machine(const Point& point, std::uint32_t dedicated_hosts, const Transport& transport);
+
+  struct MachineKey {
+    std::string cluster;  ///< its fingerprint
+    std::uint32_t dedicated_hosts;
+    Transport transport;
+    bool operator==(const MachineKey&) const = default;
+    std::size_t hash() const { return hash_with(std::hash<std::string>{}(cluster), dedicated_hosts); }
+  };
 
   const Experiment* experiment_ = nullptr;
   bool meaning_ = false;
@@ -112,6 +125,8 @@ class Preparer {
   std::map<std::string, Read<ClusterSpec>> clusters_;
   std::map<std::string, Read<LayerProfile>> profiles_;
   std::map<std::string, std::string> inputs_of_parts_;  ///< by the part's name and fingerprint
+  Memo<MachineKey, std::shared_ptr<const Machine>> machines_{64};
+  std::optional<std::pair<std::size_t, Point>> point_;  ///< the last one, with its index
 };
 
 /// The output of one run.

@@ -34,7 +34,7 @@ using Coordinates = std::vector<std::pair<std::string, YamlNode>>;
 RunOutput explained(Preparer& preparer, std::size_t index, std::size_t jobs,
                     const std::function<RunOutput()>& simulate_point) {
   const YamlNode point = preparer.experiment().resolved(index);
-  if (is_search(preparer.experiment().point(index).strategy)) {  // simulates in processes of its own
+  if (is_search(preparer.point(index).strategy)) {  // simulates in processes of its own
     RunOutput output = simulate_point();
     Explanation(preparer, point, &output.result.search->ranking.front().candidate, jobs)
         .add_to(output.result);
@@ -48,19 +48,19 @@ RunOutput explained(Preparer& preparer, std::size_t index, std::size_t jobs,
 
 /// Adds the repetitions with what varies to the result of a point, if its experiment has `variability`.
 void add_variability(Preparer& preparer, std::size_t index, RunOutput& output) {
-  const Point point = preparer.experiment().point(index);
-  if (!point.variability) return;
+  if (!preparer.point(index).variability) return;
+  const VariabilitySpec spec = *preparer.point(index).variability;
   const YamlNode* best = output.result.search ? &output.result.search->ranking.front().candidate : nullptr;
   const PreparedRun run = preparer.prepare(index, best);
-  output.result.variability = vary(*point.variability, run, output.result);
+  output.result.variability = vary(spec, run, output.result);
 }
 
 /// Adds what the network learns to the result of a point, if its experiment has `numerics`.
 void add_learning(Preparer& preparer, std::size_t index, RunOutput& output) {
-  const Point point = preparer.experiment().point(index);
-  if (!point.numerics) return;
+  if (!preparer.point(index).numerics) return;
+  const NumericsSpec spec = *preparer.point(index).numerics;
   const YamlNode* best = output.result.search ? &output.result.search->ranking.front().candidate : nullptr;
-  output.result.learning = learning_of(*point.numerics, preparer.prepare(index, best));
+  output.result.learning = learning_of(spec, preparer.prepare(index, best));
 }
 
 /// Reads a point and plans it; the returned function simulates it.
@@ -68,7 +68,7 @@ void add_learning(Preparer& preparer, std::size_t index, RunOutput& output) {
 /// @param candidates counts those of a search
 std::function<RunOutput()> simulation(Preparer& preparer, std::size_t index, std::size_t jobs, bool trace,
                                       SharedCounts& candidates) {
-  if (is_search(preparer.experiment().point(index).strategy)) {
+  if (is_search(preparer.point(index).strategy)) {
     auto search = std::make_shared<const Search>(preparer, index);
     return [search, jobs, trace, &candidates] {
       std::size_t counted = 0, known = 0;
@@ -174,7 +174,7 @@ SweepCheck check_sweep(const Experiment& experiment, std::size_t jobs, double po
                        const std::function<bool()>& stop) {
   Preparer preparer(experiment);
   const FirstHalf plan = [&](std::size_t index) -> SecondHalf {
-    if (is_search(experiment.point(index).strategy)) {
+    if (is_search(preparer.point(index).strategy)) {
       Search(preparer, index);  // plans its first candidate that can run
       return {};
     }

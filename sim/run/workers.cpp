@@ -290,14 +290,28 @@ bool run_in_workers(std::size_t count, std::size_t jobs, const FirstHalf& work,
   }
   std::deque<std::size_t> again;  // items whose process was killed
   std::set<std::size_t> tried;
+  // Neighbours have most in common, which a process computes once: each gets a row of items. Rows become
+  // shorter towards the end, so that nobody has several left while others have none.
+  struct Row {
+    std::size_t next = 0, end = 0;
+  };
+  constexpr std::size_t longest_row = 32, rows_left = 4;
+  std::vector<Row> rows(pool.size());
   std::size_t given = 0;
   const auto give = [&](std::size_t w) {
     if (!again.empty()) {
       pool.give(w, again.front());
       again.pop_front();
-    } else if (given < count) {
-      pool.give(w, given++);
+      return;
     }
+    Row& row = rows[w];
+    if (row.next == row.end) {
+      row.next = given;
+      given += std::min(count - given,
+                        std::clamp<std::size_t>((count - given) / (rows_left * pool.size()), 1, longest_row));
+      row.end = given;
+    }
+    if (row.next < row.end) pool.give(w, row.next++);
   };
   for (std::size_t w = 0; w < pool.size(); ++w) give(w);
   for (std::size_t got = 0; got < count;) {

@@ -247,7 +247,14 @@ void Store::write_table(const Results& results) {
     const std::vector<RunTable::Cell> row = table.row(run);
     for (std::size_t c = 0; c < row.size(); ++c) {
       const auto parameter = static_cast<int>(c);
-      row[c] ? insert.bind(parameter, std::string_view(*row[c])) : insert.bind_null(parameter);
+      if (const auto* number = std::get_if<double>(&row[c]))
+        insert.bind(parameter, *number);
+      else if (const auto* whole = std::get_if<std::int64_t>(&row[c]))
+        insert.bind(parameter, *whole);
+      else if (std::holds_alternative<std::monostate>(row[c]))
+        insert.bind_null(parameter);
+      else
+        insert.bind(parameter, std::string_view(text_of(row[c])));
     }
     insert.finish();
   }
