@@ -89,6 +89,10 @@ std::string refuses_plan(const Plan& plan, const TrainingGraph& graph) {
   for (const BucketMeaning& bucket : plan.meaning->buckets)
     if (bucket.element_bytes == 0 && bucket.kept_share == 0)
       return "compression: quantised rounds gradients to a few bits, which is not followed yet";
+  for (const CommMeaning& comm : plan.meaning->communications)
+    if (comm.kind == CommMeaning::Kind::collect || comm.updates ||
+        (comm.kind == CommMeaning::Kind::scatter && plan.meaning->buckets[comm.bucket].zero == 0))
+      return "local_aggregation adds up gradients in nodes, which is not followed yet";
   if (plan.endless()) return "steps of a pipeline that is never flushed overlap, which is not followed yet";
   if (!is_whole_number(plan.images)) return "the global batch is no whole number of images";
   for (const Role& role : plan.roles)

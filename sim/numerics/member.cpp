@@ -142,6 +142,7 @@ void Member<Real>::run(const OpMeaning& means, std::int64_t first, std::uint64_t
       decompress(means.bucket, began);
       break;
     case OpMeaning::Act::serve:
+    case OpMeaning::Act::collect:
     case OpMeaning::Act::add:  // of plans in parts, which refuses_plan() refuses
       break;
   }

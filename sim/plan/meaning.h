@@ -52,6 +52,7 @@ struct OpMeaning {
     compress,    ///< makes what is sent of the bucket's gradients
     decompress,  ///< makes gradients of what has come
     serve,       ///< on a server: adds up the bucket's gradients that have come and updates its parameters
+    collect,     ///< on a host: adds up the bucket's gradients that have come from its devices
     add,         ///< adds the parts that have come to those there, of the gradient of `layer`'s output
   };
   Act act = Act::compute;
@@ -87,6 +88,8 @@ struct CommMeaning {
     gather_gradients,   ///< each member's gradients, to all, who add them up
     push,               ///< gradients, from each sender to the servers of its bucket, who add them up
     pull,               ///< parameters, from the servers of its bucket to each receiver
+    collect,            ///< gradients, to one of each node who adds them up and pushes the sum
+    hand_out,           ///< parameters, from those who have collected gradients to those who sent them
     parts,              ///< results of which the receiver has parts, too, and adds them to these (Act::add)
   };
   /// What `operation` has made: the output of a layer or its gradient (as far as the sender has summed it),
@@ -105,6 +108,8 @@ struct CommMeaning {
   std::int64_t micro_batch = 0;
   ImageRange images{};
   std::uint32_t bucket = no_meaning;  ///< of the other kinds
+  /// Of `pull`: its senders first update the parameters with the gradients that they have.
+  bool updates = false;
 };
 
 struct Meaning {

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/prove/image_cover.h"
+
 namespace convoy::inline prove {
 namespace {
 
@@ -136,6 +138,8 @@ class GradientProver {
     switch (carries.kind) {
       case Kind::push:
       case Kind::pull:
+      case Kind::collect:
+      case Kind::hand_out:
         throw NotCovered(fmt::format("'{}' is a message of servers in a collective", comm.name));
       case Kind::results:
       case Kind::parts:
@@ -188,19 +192,8 @@ class GradientProver {
     const double tolerance = 1e-9 * (1 + plan_.images);
     double end = 0;
     std::vector<double> ends;  // by update
-    for (std::vector<std::pair<double, double>>& of_update : parts) {
-      std::sort(of_update.begin(), of_update.end());
-      for (const auto& [first, count] : of_update) {
-        if (first > end + tolerance)
-          throw Refuted(
-              fmt::format("no device adds the gradient of {} of images {} to {} to the update that is due",
-                          name, end, first - 1));
-        if (first < end - tolerance)
-          throw Refuted(fmt::format("the gradient of {} of image {} is added up twice", name, first));
-        end = first + count;
-      }
-      ends.push_back(end);
-    }
+    for (std::vector<std::pair<double, double>>& of_update : parts)
+      ends.push_back(end = end_of_images(of_update, end, tolerance, name));
     if (const auto [it, fresh] = ends_.try_emplace(roles, ends); !fresh && it->second != ends)
       throw Refuted(
           fmt::format("{}: updates of {} have the gradients of other images than those of other layers",
@@ -455,16 +448,26 @@ class GradientProver {
     }
   }
 
-  /// New parameters go to all replicas, once.
+  /// New parameters go to all replicas, once: after the update, or in the next step before they are read.
   void check_gather_after(std::uint32_t r, const BucketMeaning& bucket, const BucketUse& use) {
     if (use.gathers.size() != 1)
       throw Refuted(fmt::format("{}: the new shares of {} are gathered {} times",
                                 name_of(plan_.roles[r], machine_), list_text(bucket), use.gathers.size()));
+    if (is_before_all_reads(r, bucket, use.gathers[0])) return;
     for (const std::size_t p : bucket.parameters)
       for (const Event& update : updates_of(r, p))
         if (update.place >= order(r).begins[use.gathers[0]])
           throw Refuted(fmt::format("{}: does not wait for the update of {}", at(r, use.gathers[0]),
                                     graph_.parameters[p].name));
+  }
+
+  bool is_before_all_reads(std::uint32_t r, const BucketMeaning& bucket, TaskId gather) {
+    return std::all_of(bucket.parameters.begin(), bucket.parameters.end(), [&](std::size_t p) {
+      const std::vector<Event>& reads = uses_[r].reads[graph_.parameters[p].layer];
+      return !reads.empty() && std::all_of(reads.begin(), reads.end(), [&](const Event& read) {
+        return read.place >= order(r).ends[gather];
+      });
+    });
   }
 
   /// Parameters are gathered before they are read, again where they have gone, and before they are updated.

@@ -139,7 +139,7 @@ void RoundRules::check_collective(CommId comm, const std::vector<std::uint32_t>&
   const Communication& of = plan_.communications[comm];
   const Pattern& pattern = plan_.patterns[of.pattern];
   const CommMeaning::Kind kind = plan_.meaning->communications[of.meaning].kind;
-  if (rounds_.try_emplace({of.pattern, kind}, true).second) check_rounds(pattern, kind, of.name);
+  check_rounds_once(of, kind);
   if (!groups_.try_emplace({of.pattern, roles}, true).second) return;
   std::size_t members = 0;
   for (const std::uint32_t role : roles) members += plan_.roles[role].members.size();
@@ -153,6 +153,21 @@ void RoundRules::check_collective(CommId comm, const std::vector<std::uint32_t>&
       if (group.size() < members && std::find(group.begin(), group.end(), e) == group.end())
         throw Refuted(fmt::format("{} has a replica of the parameters and is not in '{}'",
                                   machine_.endpoint_name(e), of.name));
+}
+
+void RoundRules::check_rounds_once(const Communication& of, CommMeaning::Kind kind) {
+  if (rounds_.try_emplace({of.pattern, kind}, true).second)
+    check_rounds(plan_.patterns[of.pattern], kind, of.name);
+}
+
+void RoundRules::check_groups(CommId comm) {
+  const Communication& of = plan_.communications[comm];
+  const std::vector<std::vector<EndpointId>>& groups = plan_.patterns[of.pattern].groups;
+  for (const std::vector<EndpointId>& group : groups)
+    if (group.size() != groups.front().size())
+      throw NotCovered(fmt::format("'{}' has groups of {} and of {} devices", of.name, groups.front().size(),
+                                   group.size()));
+  check_rounds_once(of, plan_.meaning->communications[of.meaning].kind);
 }
 
 void RoundRules::check_rounds(const Pattern& pattern, CommMeaning::Kind kind, const std::string& name) const {

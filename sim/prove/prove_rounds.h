@@ -24,6 +24,8 @@ class RoundRules {
   /// A collective over `members` devices, all of `roles`, which is what docs/proof.md asks of its kind.
   /// @throws Refuted, NotCovered
   void check_collective(CommId comm, const std::vector<std::uint32_t>& roles);
+  /// The same of what each of its groups does for itself, whoever is in it. @throws Refuted, NotCovered
+  void check_groups(CommId comm);
 
  private:
   using Parts = std::map<std::uint32_t, std::uint32_t>;  ///< by role: how many members
@@ -31,6 +33,7 @@ class RoundRules {
     Parts senders, receivers;
   };
   const Pairs& pairs_of(std::uint32_t pattern);
+  void check_rounds_once(const Communication& of, CommMeaning::Kind kind);
   void check_rounds(const Pattern& pattern, CommMeaning::Kind kind, const std::string& name) const;
   const std::vector<EndpointId>& group_of(const Pattern& pattern, EndpointId member) const;
 
