@@ -17,6 +17,7 @@ void check_numerics(const NumericsSpec& spec, const PreparedRun& run) {
   refuse(refuses_numerics(run.graph->model));
   if (run.phased) refuse("devices come and go, which is not followed yet");
   refuse(refuses_plan(run.plan, *run.graph));
+  refuse(refuses_steps(spec, run.plan));
 }
 
 std::vector<LearningPoint> learning_of(const NumericsSpec& spec, const PreparedRun& run) {
