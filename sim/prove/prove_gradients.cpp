@@ -288,9 +288,14 @@ class GradientProver {
       check_sum(r, bucket, use);
       return;
     }
-    if (plan_.endless()) throw NotCovered("shares of states in a pipeline that is never flushed");
     if (!use.sums.empty())
       throw Refuted(fmt::format("{}: sums what its members have only shares of", at(r, use.sums[0])));
+    if (plan_.endless()) {
+      if (bucket.zero > 1)
+        throw NotCovered("shares of gradients or parameters in a pipeline that is never flushed");
+      check_shared_states(r, bucket, use);
+      return;
+    }
     check_scatters(r, bucket, use);
     if (bucket.zero == 3)
       check_gathers_before(r, bucket, use);
@@ -459,6 +464,37 @@ class GradientProver {
         if (update.place >= order(r).begins[use.gathers[0]])
           throw Refuted(fmt::format("{}: does not wait for the update of {}", at(r, use.gathers[0]),
                                     graph_.parameters[p].name));
+  }
+
+  /// Of a run that goes on, with shares of the optimizer's states: for each update gradients are complete, then
+  /// scattered, then used, then the new parameters are gathered, and then the next micro-batches read them.
+  void check_shared_states(std::uint32_t r, const BucketMeaning& bucket, const BucketUse& use) {
+    const std::size_t updates = updates_of(r, bucket.parameters.front()).size();
+    for (const auto* tasks : {&use.scatters, &use.gathers})
+      if (tasks->size() != updates)
+        throw Refuted(fmt::format("{}: {} are {} {} times for {}", name_of(plan_.roles[r], machine_),
+                                  list_text(bucket), tasks == &use.scatters ? "scattered" : "gathered",
+                                  tasks->size(), count_of(updates, "update")));
+    for (const std::size_t p : bucket.parameters) {
+      const std::uint32_t layer = graph_.parameters[p].layer;
+      for (const Event& event : gradients_of(r, p)) {
+        const std::size_t k = update_of(r, layer, event);
+        if (k < updates && event.place >= order(r).begins[use.scatters[k]])
+          throw Refuted(
+              fmt::format("{}: does not wait for {}", at(r, use.scatters[k]), gradient_text(p, event)));
+      }
+      std::set<std::int64_t> begun;  // micro-batches, which keep the version that they began with
+      for (const Event& read : uses_[r].reads[layer])
+        if (const std::size_t k = update_of(r, layer, read); begun.insert(read.micro_batch).second && k > 0)
+          check_waits(r, read, use.gathers[k - 1], p);
+      for (std::size_t k = 0; k < updates; ++k) {
+        const Event& update = updates_of(r, p)[k];
+        check_waits(r, update, use.scatters[k], p);
+        if (update.place >= order(r).begins[use.gathers[k]])
+          throw Refuted(fmt::format("{}: does not wait for the update of {}", at(r, use.gathers[k]),
+                                    graph_.parameters[p].name));
+      }
+    }
   }
 
   bool is_before_all_reads(std::uint32_t r, const BucketMeaning& bucket, TaskId gather) {
