@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sim/prove/image_cover.h"
+#include "sim/prove/served_role.h"
 #include "sim/prove/server_flows.h"
 
 namespace convoy::inline prove {
@@ -19,35 +20,6 @@ namespace {
 
 using Kind = CommMeaning::Kind;
 using Act = OpMeaning::Act;
-
-/// An operation of a role's program.
-struct Step {
-  std::uint32_t place;  ///< of its task among the compute tasks
-  std::size_t number;   ///< among all operations of the program
-  OpId operation;
-  ImageRange images{};
-};
-
-/// What a role's program does.
-struct ServedRole {
-  bool works = false;                                     ///< its members are devices
-  std::map<std::uint32_t, std::vector<Step>> reads;       ///< by layer: its parameters
-  std::map<OpId, std::vector<Step>> gradients;            ///< by operation that completes some of parameters
-  std::map<std::uint32_t, std::vector<Step>> compressed;  ///< by bucket
-  std::map<std::uint32_t, std::vector<TaskId>> serves, collects;  ///< by bucket
-  std::map<CommId, TaskId> sends, receives, joins;
-};
-
-std::optional<TaskId> task_in(const std::map<CommId, TaskId>& tasks, std::optional<CommId> comm) {
-  if (!comm) return std::nullopt;
-  const auto found = tasks.find(*comm);
-  return found == tasks.end() ? std::nullopt : std::optional(found->second);
-}
-std::optional<TaskId> task_in(const std::map<CommId, TaskId>& tasks, const std::vector<CommId>& comms) {
-  for (const CommId comm : comms)
-    if (const std::optional<TaskId> task = task_in(tasks, comm)) return task;
-  return std::nullopt;
-}
 
 class ServerProver {
  public:
@@ -59,10 +31,9 @@ class ServerProver {
         machine_(machine),
         order_(order),
         flows_(plan, machine, rounds),
-        ways_(plan.meaning->buckets.size()),
-        completes_(graph.operations.size(), false) {
-    for (const Parameter& parameter : graph.parameters) completes_[parameter.gradient] = true;
-    for (std::uint32_t r = 0; r < plan.roles.size(); ++r) roles_.push_back(look_at(r));
+        ways_(plan.meaning->buckets.size()) {
+    for (std::uint32_t r = 0; r < plan.roles.size(); ++r)
+      roles_.push_back(served_role(plan, graph, machine, order.of(r), r));
     for (CommId id = 0; id < plan.communications.size(); ++id) add_way(id);
   }
 
@@ -91,45 +62,6 @@ class ServerProver {
   }
 
   // What there is.
-
-  ServedRole look_at(std::uint32_t r) const {
-    ServedRole use;
-    use.works = plan_.roles[r].members.front() < machine_.devices.size();
-    std::size_t number = 0;
-    for (TaskId t = 0; t < plan_.roles[r].program.size(); ++t) {
-      const Task& task = plan_.roles[r].program[t];
-      if (task.meaning != no_meaning) {
-        const OpMeaning& means = meaning_.operations[task.meaning];
-        if (means.act == Act::serve) use.serves[means.bucket].push_back(t);
-        if (means.act == Act::collect) use.collects[means.bucket].push_back(t);
-      }
-      for (const PlanOp& op : task.ops) {
-        ++number;
-        if (op.meaning != no_meaning) add_step(use, r, t, number, meaning_.operations[op.meaning]);
-      }
-      if (task.kind == Task::Kind::send) use.sends[task.comm] = t;
-      if (task.kind == Task::Kind::receive) use.receives[task.comm] = t;
-      if (task.kind == Task::Kind::collective) use.joins[task.comm] = t;
-    }
-    return use;
-  }
-
-  void add_step(ServedRole& use, std::uint32_t r, TaskId t, std::size_t number,
-                const OpMeaning& means) const {
-    const Step step{order_.of(r).begins[t], number, means.operation, means.images};
-    if (means.act == Act::compress) use.compressed[means.bucket].push_back(step);
-    if (means.act != Act::compute && means.act != Act::compress)
-      throw NotCovered(fmt::format("{}: a worker does more with a bucket than compress it", at(r, t)));
-    if (means.act != Act::compute || means.operation == no_meaning) return;
-    const Operation& operation = graph_.operations[means.operation];
-    if (operation.phase == Phase::update)
-      throw Refuted(fmt::format("{}: updates {}, which servers do", at(r, t),
-                                graph_.model.layers[operation.layer].name));
-    if (operation.part != OperationPart::layer) return;
-    if (completes_[means.operation]) use.gradients[means.operation].push_back(step);
-    if (operation.phase == Phase::forward || operation.phase == Phase::data_gradient)
-      use.reads[operation.layer].push_back(step);
-  }
 
   void add_way(CommId id) {
     const Communication& comm = plan_.communications[id];
@@ -212,7 +144,7 @@ class ServerProver {
     double most = 0;
     for (const auto& [operation, steps] : roles_[r].gradients) {
       double images = 0;
-      for (const Step& step : steps) images += step.images.count;
+      for (const ServedStep& step : steps) images += step.images.count;
       most = std::max(most, images);
     }
     return most;
@@ -226,7 +158,7 @@ class ServerProver {
     for (const Parameter& parameter : graph_.parameters) parts[parameter.gradient];
     for (std::uint32_t r = 0; r < roles_.size(); ++r)
       for (const auto& [operation, steps] : roles_[r].gradients)
-        for (const Step& step : steps)
+        for (const ServedStep& step : steps)
           for (const EndpointId e : plan_.roles[r].members)
             if (step.images.count > 0)
               parts[operation].emplace_back(step.images.first + meaning_.lanes[e] * step.images.count,
@@ -366,7 +298,7 @@ class ServerProver {
     for (const std::size_t p : meaning_.buckets[b].parameters) {
       const auto reads = role.reads.find(graph_.parameters[p].layer);
       if (reads == role.reads.end()) continue;
-      for (const Step& read : reads->second) {
+      for (const ServedStep& read : reads->second) {
         if (!is_late && read.place >= order_.of(r).begins[*leaves])
           throw Refuted(fmt::format(
               "{}: {} may read {} after its gradients have gone, when new parameters may have come",
@@ -398,7 +330,7 @@ class ServerProver {
       if (steps == role.gradients.end())
         throw Refuted(
             fmt::format("{}: nothing makes the gradient of {}", role_name(r), graph_.parameters[p].name));
-      for (const Step& step : steps->second) {
+      for (const ServedStep& step : steps->second) {
         if (!is_late && step.place >= order_.of(r).begins[leaves])
           throw Refuted(fmt::format("{}: does not wait for the gradient of {}", at(r, leaves),
                                     graph_.parameters[p].name));
@@ -448,7 +380,6 @@ class ServerProver {
   const HappensBefore& order_;
   ServerFlows flows_;
   std::vector<BucketWays> ways_;  ///< by bucket
-  std::vector<bool> completes_;   ///< by operation of the graph: gradients of parameters
   std::vector<ServedRole> roles_;
 };
 

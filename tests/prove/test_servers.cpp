@@ -256,3 +256,16 @@ TEST_CASE("proof: random parameter servers, in step or not, with sums in nodes a
     CHECK_MESSAGE(proof.outcome == Proof::Outcome::proved, proof.text);
   }
 }
+
+TEST_CASE("proof: 1,024 workers with 32 servers") {
+  for (const std::string more : {"sharding: even", "sharding: tensor, mode: async"}) {
+    const lab::Experiment it(
+        "{name: net, input: [3, 8, 8], layers: [{name: conv, kind: conv2d, out_channels: 8, kernel: 3}, "
+        "{name: "
+        "flat, kind: flatten}, {name: fc, kind: linear, out_features: 10}]}",
+        star(1024, "10GB/s", "1us"),
+        "{kind: data_parallel, sync: parameter_server, servers: 32, " + more + "}", 4);
+    const Proof proof = proof_of(it, plan_with_meaning(it));
+    CHECK_MESSAGE(proof.outcome == Proof::Outcome::proved, proof.text);
+  }
+}
