@@ -193,6 +193,8 @@ void ReplicaProgram::after(std::size_t position, const StageOp& op) {
 TaskId ReplicaProgram::next_pass(const std::vector<TaskId>& after, std::string task) {
   const Pass& pass = passes_[pass_];
   for (const TaskId before : after) tasks_.wait_for(before);
+  if (!pass.backward)
+    for (const TaskId gathered : std::exchange(renewed_, {})) tasks_.wait_for(gathered);
   const bool sharded = zero() >= 2;
   const bool cut = pass.completes && !sharded && !groups_.empty() && how().overlap;
   if (cut) ready_.clear();
@@ -369,7 +371,8 @@ void ReplicaProgram::update(const std::string& suffix) {
   const TaskId update = tasks_.close("update" + suffix);
   if (zero() != 1 && zero() != 2) return;
   for (const GroupBucket& of : buckets_)
-    of.group->add(role_, stream_, GroupSync::Kind::all_gather, of.index, "", of.bytes(), {update});
+    renewed_.push_back(
+        of.group->add(role_, stream_, GroupSync::Kind::all_gather, of.index, "", of.bytes(), {update}));
 }
 
 }  // namespace convoy::lowering

@@ -150,6 +150,8 @@ class ReplicaProgram {
   std::vector<Use> uses_;                    ///< of all passes; stage 3
   std::size_t use_ = 0;                      ///< under way
   std::vector<TaskId> gathers_, scatters_;
+  /// All-gathers of parameters that the last update has renewed: the next forward pass reads them.
+  std::vector<TaskId> renewed_;
   /// A bucket whose gradients are reduce-scattered.
   struct Scattered {
     std::size_t bucket, gradients;

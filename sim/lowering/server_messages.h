@@ -39,6 +39,8 @@ class ServerMessages {
   /// Within nodes of so many devices. @pre the exchange has a local aggregation; where it is on devices, more
   /// than one of them
   const ServerWays& in_node(std::uint32_t devices, std::size_t m) const { return in_nodes_.at(devices)[m]; }
+  /// The same of all messages, by devices of the node.
+  const std::map<std::uint32_t, std::vector<ServerWays>>& in_nodes() const { return in_nodes_; }
   /// Whether the device at `place` in a node of so many pushes the message, or its part of it.
   bool owns(std::uint32_t devices, std::uint32_t place, std::size_t m) const;
 

@@ -98,7 +98,7 @@ class ServerPlanner {
 
   Plan build() {
     plan_.images = passes_.images;
-    if (passes_.meaning && exchange_.local_aggregation == LocalAggregation::none) mean_messages();
+    if (passes_.meaning) mean_messages();
     for (const StageSlot& slot : passes_.stages.front().slots) add_workers(slot);
     if (messages_.is_service()) {
       add_service(exchange_, messages_, machine_, cost_, images_, plan_);
@@ -128,15 +128,44 @@ class ServerPlanner {
     const Compressor& compressor = messages_.compressor();
     for (std::size_t m = 0; m < messages_.size(); ++m) {
       const PushMessage& message = messages_.all()[m];
-      meaning.buckets.push_back({message.parameters, 0, compressor.sent_element_bytes(),
+      const int shared = messages_.is_alone() && by_ring() ? 1 : 0;
+      meaning.buckets.push_back({message.parameters, shared, compressor.sent_element_bytes(),
                                  compressor.kept_share(), compressor.coding(), compressor.coding_detail()});
-      mean_message(messages_.with_servers(m).in, CommMeaning::Kind::push, m);
-      mean_message(messages_.with_servers(m).back, CommMeaning::Kind::pull, m);
+      if (!messages_.is_alone())
+        mean_ways(messages_.with_servers(m), CommMeaning::Kind::push, CommMeaning::Kind::pull, m);
+      for (const auto& [devices, ways] : messages_.in_nodes()) {
+        if (ways.empty()) continue;
+        if (by_ring())
+          mean_ways(ways[m], CommMeaning::Kind::scatter, CommMeaning::Kind::gather_parameters, m);
+        else if (messages_.is_alone())
+          mean_ways(ways[m], CommMeaning::Kind::push, CommMeaning::Kind::pull, m, true);
+        else
+          mean_ways(ways[m], CommMeaning::Kind::collect, CommMeaning::Kind::hand_out, m);
+      }
     }
   }
-  void mean_message(CommId comm, CommMeaning::Kind kind, std::size_t m) {
+  void mean_ways(const ServerWays& ways, CommMeaning::Kind in, CommMeaning::Kind back, std::size_t m,
+                 bool updates = false) {
+    mean_message(ways.in, {.kind = in, .bucket = static_cast<std::uint32_t>(m)});
+    mean_message(ways.back, {.kind = back, .bucket = static_cast<std::uint32_t>(m), .updates = updates});
+  }
+  void mean_message(CommId comm, CommMeaning means) {
     plan_.communications[comm].meaning = static_cast<std::uint32_t>(plan_.meaning->communications.size());
-    plan_.meaning->communications.push_back({.kind = kind, .bucket = static_cast<std::uint32_t>(m)});
+    plan_.meaning->communications.push_back(std::move(means));
+  }
+  /// Of a host's task.
+  void mean_task(Task& task, OpMeaning::Act act, std::size_t m) const {
+    if (!plan_.meaning) return;
+    task.meaning = static_cast<std::uint32_t>(plan_.meaning->operations.size());
+    plan_.meaning->operations.push_back({.act = act, .bucket = static_cast<std::uint32_t>(m)});
+  }
+  /// Of an update of parameters on a device.
+  void mean_update(Task& task) const {
+    if (!plan_.meaning) return;
+    for (PlanOp& op : task.ops) {
+      op.meaning = static_cast<std::uint32_t>(plan_.meaning->operations.size());
+      plan_.meaning->operations.push_back({.operation = op.operation});
+    }
   }
 
   // Workers.
@@ -190,8 +219,11 @@ class ServerPlanner {
       Compressor::add_release(program.tasks(), served.compressed(m), m, summed[m]);
     }
     program.end();
-    if (updates_parts(place.devices))
-      summed.assign(messages_.size(), add_update(role, graph_, summed, 1.0 / place.devices));
+    if (updates_parts(place.devices)) {
+      const TaskId update = add_update(role, graph_, summed, 1.0 / place.devices);
+      mean_update(role.program[update]);
+      summed.assign(messages_.size(), update);
+    }
     for (std::size_t m = 0; !first_pulls && m < messages_.size(); ++m)
       add_way_back(role, place, m, {summed[m]});
     plan_.roles.push_back(std::move(role));
@@ -312,6 +344,7 @@ class ServerPlanner {
                                         messages_.in_node(duty.device_count, m).in, {});
       before = {add_host_sum(role, fmt::format("add up node's gradients {}", m),
                              duty.device_count * bytes / rate_Bps, {pushed})};
+      mean_task(role.program[before.front()], OpMeaning::Act::collect, m);
     }
     if (has_remote_target(duty, m))
       add_message(role, Task::Kind::send, fmt::format("push {}", m), messages_.with_servers(m).in, before);
@@ -321,11 +354,7 @@ class ServerPlanner {
                                  messages_.with_servers(m).in, {}));
     const TaskId update = add_host_sum(role, fmt::format("add up and update {}", m),
                                        senders * bytes / messages_.target_count(m) / rate_Bps, before);
-    if (plan_.meaning) {
-      role.program[update].meaning = static_cast<std::uint32_t>(plan_.meaning->operations.size());
-      plan_.meaning->operations.push_back(
-          {.act = OpMeaning::Act::serve, .bucket = static_cast<std::uint32_t>(m)});
-    }
+    mean_task(role.program[update], OpMeaning::Act::serve, m);
     return {update};
   }
 

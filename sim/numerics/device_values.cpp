@@ -51,6 +51,12 @@ void DeviceValues<Real>::begin_step(std::int64_t step, std::int64_t position, do
 }
 
 template <class Real>
+void DeviceValues<Real>::forget(std::int64_t micro_batch) {
+  micro_batches_.erase(micro_batch);
+  images_.clear();
+}
+
+template <class Real>
 void DeviceValues<Real>::miss(const std::string& what) const {
   throw MissingValue(fmt::format("{}: {}", name_, what));
 }

@@ -43,6 +43,9 @@ class DeviceValues {
   /// each image's loss is multiplied by
   void begin_step(std::int64_t step, std::int64_t position, double loss_scale);
 
+  /// Nothing reads or sends what there is of a micro-batch any more.
+  void forget(std::int64_t micro_batch);
+
   /// Runs an operation of the training graph that is no update. @param first image of the batch
   /// @param now counts events; @param began the one at which the operation's task began: what has come since
   /// is not waited for

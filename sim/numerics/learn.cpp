@@ -49,6 +49,37 @@ std::vector<LearntPoint> learn_in_step(const NumericsSpec& spec, const Lesson& l
   return points;
 }
 
+/// When the steps of a run in which they overlap have ended.
+std::vector<double> ends_of_steps_s(const Plan& plan, const ReplayResult& replayed) {
+  std::vector<double> ends_s;
+  for (const std::vector<EndlessRun::End>& step : plan.endless()->steps) {
+    double& end_s = ends_s.emplace_back(0);
+    for (const EndlessRun::End& end : step)
+      for (const EndpointId e : plan.roles[end.role].members)
+        end_s = std::max(end_s, replayed.timelines[replayed.timeline_of[e]].tasks[end.task].end_s);
+  }
+  return ends_s;
+}
+
+template <class Real>
+std::vector<LearntPoint> learn_overlapping(const NumericsSpec& spec, const Lesson& lesson, const Plan& plan,
+                                           const Machine& machine, const CostModel& cost) {
+  const ReplayResult replayed = replay(plan, machine, cost, {});
+  const std::vector<double> ends_s = ends_of_steps_s(plan, replayed);
+  Twin<Real> twin(lesson, plan, machine, replayed, spec.learning_rate);
+  std::vector<LearntPoint> points;
+  double loss = 0;
+  std::int64_t last = 0;
+  for (std::int64_t step = 1; step <= spec.steps; ++step) {
+    loss += twin.next_step();
+    if (!is_measured(spec, step)) continue;
+    points.push_back(measured(lesson, twin.classroom(), step, ends_s[static_cast<std::size_t>(step - 1)],
+                              loss / static_cast<double>(step - last)));
+    loss = 0, last = step;
+  }
+  return points;
+}
+
 /// Of workers without common steps a step is over when gradients of as many images have been added up.
 template <class Real>
 std::vector<LearntPoint> learn_one_by_one(const NumericsSpec& spec, const Lesson& lesson, const Plan& plan,
@@ -81,13 +112,48 @@ std::vector<LearntPoint> learn_one_by_one(const NumericsSpec& spec, const Lesson
   throw std::logic_error(fmt::format("the workers' steps that were replayed end after step {}", step));
 }
 
+/// Whether a pass begins between the last gradients of an update and the update: which version of the
+/// parameters it reads, the plan does not say.
+bool updates_late(const Plan& plan, const TrainingGraph& graph) {
+  std::vector<bool> completes(graph.operations.size(), false);
+  for (const Parameter& parameter : graph.parameters) completes[parameter.gradient] = true;
+  for (const Role& role : plan.roles) {
+    bool has_begun = false;  // a forward pass since the last gradient
+    for (const Task& task : role.program)
+      for (const PlanOp& op : task.ops) {
+        if (op.meaning == no_meaning) continue;
+        const OpMeaning& means = plan.meaning->operations[op.meaning];
+        if (means.act != OpMeaning::Act::compute || means.operation == no_meaning) continue;
+        const Phase phase = graph.operations[means.operation].phase;
+        if (phase == Phase::update && has_begun) return true;
+        if (phase == Phase::forward) has_begun = true;
+        if (completes[means.operation]) has_begun = false;
+      }
+  }
+  return false;
+}
+
 }  // namespace
+
+std::string refuses_steps(const NumericsSpec& spec, const Plan& plan) {
+  if (!plan.endless() || spec.steps <= static_cast<std::int64_t>(plan.endless()->steady_steps)) return "";
+  return fmt::format("of a pipeline that is never flushed {} steps are simulated; use steps: {} at most",
+                     plan.endless()->steady_steps, plan.endless()->steady_steps);
+}
 
 std::string refuses_plan(const Plan& plan, const TrainingGraph& graph) {
   if (!plan.meaning) return "the strategy does not say yet what its tasks compute";
   if (!plan.meaning->positions.empty())
     return "several devices work on the same images between them, which is not followed yet";
-  if (plan.endless()) return "steps of a pipeline that is never flushed overlap, which is not followed yet";
+  for (const CommMeaning& comm : plan.meaning->communications)
+    if (comm.kind == CommMeaning::Kind::collect || comm.updates ||
+        (comm.kind == CommMeaning::Kind::scatter && plan.meaning->buckets[comm.bucket].zero == 0))
+      return "local_aggregation adds up gradients in nodes, which is not followed yet";
+  if (plan.endless() && updates_late(plan, graph))
+    return "weights: double_buffered: which version a pass reads is not followed yet";
+  for (const BucketMeaning& bucket : plan.meaning->buckets)
+    if (plan.endless() && bucket.zero > 0)
+      return "shares of states in a pipeline that is never flushed are not followed yet";
   if (!is_whole_number(plan.images)) return "the global batch is no whole number of images";
   for (const Role& role : plan.roles)
     for (const Task& task : role.program) {
@@ -129,6 +195,9 @@ std::vector<LearntPoint> learn(const NumericsSpec& spec, const LearningData& dat
   if (plan.service())
     return in_double ? learn_one_by_one<double>(spec, lesson, plan, machine, cost)
                      : learn_one_by_one<float>(spec, lesson, plan, machine, cost);
+  if (plan.endless())
+    return in_double ? learn_overlapping<double>(spec, lesson, plan, machine, cost)
+                     : learn_overlapping<float>(spec, lesson, plan, machine, cost);
   return in_double ? learn_in_step<double>(spec, lesson, plan, machine, cost)
                    : learn_in_step<float>(spec, lesson, plan, machine, cost);
 }

@@ -25,6 +25,9 @@ struct LearntPoint {
 /// Why a plan cannot learn here, in words that follow "numerics: "; "" if it can.
 std::string refuses_plan(const Plan& plan, const TrainingGraph& graph);
 
+/// The same of how many steps are asked for.
+std::string refuses_steps(const NumericsSpec& spec, const Plan& plan);
+
 /// Classes that the network tells apart: values of its last output.
 std::int64_t classes_of(const TrainingGraph& graph);
 

@@ -47,6 +47,29 @@ void Member<Real>::begin_step(std::int64_t step, std::int64_t position, double l
 }
 
 template <class Real>
+void Member<Real>::keep_versions(const std::map<std::uint32_t, std::vector<double>>& images) {
+  keeps_versions_ = true;
+  images_of_updates_ = images;
+}
+
+template <class Real>
+void Member<Real>::forget(std::int64_t micro_batch) {
+  values_.forget(micro_batch);
+  versions_.erase(micro_batch);
+}
+
+template <class Real>
+const ParameterValues<Real>& Member<Real>::version_of(std::int64_t micro_batch) {
+  if (!keeps_versions_) return parameters_;
+  const auto [it, fresh] = versions_.try_emplace(micro_batch);
+  if (fresh) {
+    if (!newest_) newest_ = std::make_shared<const ParameterValues<Real>>(parameters_);
+    it->second = newest_;
+  }
+  return *it->second;
+}
+
+template <class Real>
 void Member<Real>::miss(const std::string& what) const {
   throw MissingValue(fmt::format("{}: {}", name_, what));
 }
@@ -116,7 +139,7 @@ void Member<Real>::run(const OpMeaning& means, std::int64_t first, std::uint64_t
         update(operation.layer, learning_rate, began);
       } else {
         if (operation.part == OperationPart::layer) need_parameters(operation.layer, began);
-        values_.run(means, first, began, parameters_, gradients_);
+        values_.run(means, first, began, version_of(means.micro_batch), gradients_);
       }
       break;
     case OpMeaning::Act::fill:
@@ -141,6 +164,7 @@ void Member<Real>::run(const OpMeaning& means, std::int64_t first, std::uint64_t
       move_slowly(means.bucket);
       break;
     case OpMeaning::Act::serve:
+    case OpMeaning::Act::collect:
     case OpMeaning::Act::add:  // of plans in parts, which refuses_plan() refuses
       break;
   }
@@ -226,11 +250,15 @@ void Member<Real>::put_back(std::uint32_t bucket, std::uint64_t began) {
 /// With the gradients that are there, or the sums of the member's own range.
 template <class Real>
 void Member<Real>::update(std::uint32_t layer, double learning_rate, std::uint64_t began) {
+  newest_.reset();
+  const double images = keeps_versions_ ? images_of_updates_.at(layer).at(updates_[layer]++) : 1;
   for (const std::size_t p : lesson_.index.parameters_of(layer)) {
     const std::string& name = lesson_.graph.parameters[p].name;
     states_[p].begin();
     if (!bucket_of_[p]) {
       if (gradients_[p].empty()) miss(fmt::format("the gradient of {} is not there", name));
+      if (keeps_versions_)
+        for (Real& value : gradients_[p]) value /= static_cast<Real>(images);
       states_[p].update(parameters_[p], gradients_[p], 0, gradients_[p].size(), learning_rate);
       gradients_[p].clear();
       continue;

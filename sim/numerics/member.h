@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -35,6 +36,11 @@ class Member {
   void share(std::uint32_t bucket, BucketRange range, bool forgets);
 
   void begin_step(std::int64_t step, std::int64_t position, double loss_scale);
+  /// Of a run that goes on: all passes of a micro-batch read the parameters with which its first began, and
+  /// gradients are divided by the images of their update. @param images by layer and update
+  void keep_versions(const std::map<std::uint32_t, std::vector<double>>& images);
+  /// Nothing of a micro-batch is needed any more.
+  void forget(std::int64_t micro_batch);
   /// Runs an operation of a plan. @param first image; @param began and now count events (DeviceValues::run)
   void run(const OpMeaning& means, std::int64_t first, std::uint64_t began, double learning_rate);
   /// A server updates its part of a bucket with what has been added up there, times `scale`.
@@ -91,6 +97,7 @@ class Member {
   };
 
   [[noreturn]] void miss(const std::string& what) const;
+  const ParameterValues<Real>& version_of(std::int64_t micro_batch);
   std::vector<Real> joined(std::uint32_t bucket, const ParameterValues<Real>& values) const;
   void split(std::uint32_t bucket, const std::vector<Real>& from, BucketRange range,
              ParameterValues<Real>& values) const;
@@ -112,6 +119,12 @@ class Member {
   DeviceValues<Real> values_;
   ParameterValues<Real> parameters_, gradients_;  ///< gradients: empty until one is added
   std::vector<OptimizerState<Real>> states_;
+  using Version = std::shared_ptr<const ParameterValues<Real>>;
+  bool keeps_versions_ = false;
+  Version newest_;                            ///< a copy of the parameters, if they are as they were then
+  std::map<std::int64_t, Version> versions_;  ///< by micro-batch
+  std::map<std::uint32_t, std::vector<double>> images_of_updates_;  ///< by layer
+  std::map<std::uint32_t, std::size_t> updates_;                    ///< done, by layer
   std::map<std::uint32_t, OfBucket> buckets_;
   std::vector<std::optional<std::uint32_t>> bucket_of_;  ///< by parameter: of those that are shared
 };

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace convoy::inline numerics {
 
@@ -17,7 +19,9 @@ Twin<Real>::Twin(const Lesson& lesson, const Plan& plan, const Machine& machine,
       learning_rate_(learning_rate),
       classroom_(lesson, plan, machine),
       order_(twin_order(plan, machine, classroom_.ends(), replayed)),
-      batch_(std::llround(plan.images * plan.steps)) {}
+      batch_(std::llround(plan.images * plan.steps)) {
+  if (plan.endless()) begin_endless();
+}
 
 template <class Real>
 double Twin<Real>::step() {
@@ -26,11 +30,7 @@ double Twin<Real>::step() {
       classroom_.at(e).begin_step(step_, step_ * batch_, 1 / images_of_update(e));
   began_.clear(), carried_.clear(), contributed_.clear();
   now_ = 0;
-  for (const TwinEvent& event : order_) {
-    ++now_;
-    const Task& task = plan_.roles[event.role].program[event.task];
-    event.begins ? begin(event, task) : end(event, task);
-  }
+  for (const TwinEvent& event : order_) happen(event);
   ++step_;
   double loss = 0;
   for (const EndpointId e : classroom_.devices()) loss += classroom_.at(e).results().loss();
@@ -41,6 +41,115 @@ template <class Real>
 double Twin<Real>::images_of_update(EndpointId endpoint) const {
   const std::vector<double>& own = plan_.meaning->own_images;
   return own.empty() ? plan_.images : own[endpoint];
+}
+
+template <class Real>
+void Twin<Real>::happen(const TwinEvent& event) {
+  ++now_;
+  const Task& task = plan_.roles[event.role].program[event.task];
+  event.begins ? begin(event, task) : end(event, task);
+}
+
+/// Images that an update of a layer has the gradients of, over all of the layer's replicas, the plan says.
+template <class Real>
+void Twin<Real>::begin_endless() {
+  const TrainingGraph& graph = lesson_.graph;
+  std::map<std::uint32_t, std::vector<double>> images;  // by layer and update
+  std::vector<bool> completes(graph.operations.size(), false);
+  for (const Parameter& parameter : graph.parameters) completes[parameter.gradient] = true;
+  for (const Role& role : plan_.roles) {
+    std::map<std::uint32_t, std::size_t> updates;
+    for (TaskId t = 0; t < role.program.size(); ++t) {
+      const Task& task = role.program[t];
+      std::set<std::int64_t> micro_batches;
+      for (const PlanOp& op : task.ops) {
+        if (op.meaning == no_meaning) continue;
+        const OpMeaning& means = plan_.meaning->operations[op.meaning];
+        if (means.act != OpMeaning::Act::compute || means.operation == no_meaning) continue;
+        const Operation& operation = graph.operations[means.operation];
+        if (operation.phase == Phase::update) {
+          ++updates[operation.layer];
+          continue;
+        }
+        micro_batches.insert(means.micro_batch);
+        if (!completes[means.operation]) continue;
+        std::vector<double>& of_layer = images[operation.layer];
+        const std::size_t update = updates[operation.layer];
+        of_layer.resize(std::max(of_layer.size(), update + 1), 0);
+        of_layer[update] += means.images.count * static_cast<double>(role.members.size());
+      }
+      if (task.kind != Task::Kind::compute) {
+        const CommMeaning& carries = plan_.meaning->communications[plan_.communications[task.comm].meaning];
+        if (carries.kind == CommKind::results) micro_batches.insert(carries.micro_batch);
+      }
+      for (const EndpointId e : role.members)
+        for (const std::int64_t m : micro_batches) ++uses_[{e, m}];
+    }
+  }
+  for (const EndpointId e : classroom_.devices()) {
+    classroom_.at(e).begin_step(0, 0, 1);
+    classroom_.at(e).keep_versions(images);
+  }
+  const EndlessRun& run = *plan_.endless();
+  left_.assign(run.steps.size(), 0);
+  for (std::size_t s = 0; s < run.steps.size(); ++s)
+    for (const EndlessRun::End& end : run.steps[s])
+      for (const EndpointId e : plan_.roles[end.role].members)
+        if (ends_step_.try_emplace({e, end.task}, s).second) ++left_[s];
+}
+
+template <class Real>
+double Twin<Real>::next_step() {
+  const auto s = static_cast<std::size_t>(step_++);
+  while (left_.at(s) > 0) {
+    const TwinEvent& event = order_.at(next_++);
+    happen(event);
+    if (event.begins) continue;
+    if (const auto ends = ends_step_.find({event.endpoint, event.task}); ends != ends_step_.end())
+      --left_[ends->second];
+    forget(event, plan_.roles[event.role].program[event.task]);
+  }
+  double loss = 0;
+  for (const EndpointId e : classroom_.devices()) loss += classroom_.at(e).results().loss();
+  const double mean = loss_images_ > 0 ? (loss - loss_) / loss_images_ : 0;
+  loss_ = loss, loss_images_ = 0;
+  return mean;
+}
+
+template <class Real>
+void Twin<Real>::finish() {
+  while (next_ < order_.size()) happen(order_[next_++]);
+}
+
+/// What is not needed any more when a task has ended: a micro-batch after the last task that has to do with
+/// it, a result when it has come, and gradients when all members have their sum.
+template <class Real>
+void Twin<Real>::forget(const TwinEvent& event, const Task& task) {
+  std::set<std::int64_t> micro_batches;
+  for (const PlanOp& op : task.ops) {
+    if (op.meaning == no_meaning) continue;
+    const OpMeaning& means = plan_.meaning->operations[op.meaning];
+    if (means.act != OpMeaning::Act::compute || means.operation == no_meaning) continue;
+    const Operation& operation = lesson_.graph.operations[means.operation];
+    if (operation.phase != Phase::update) micro_batches.insert(means.micro_batch);
+    if (operation.phase == Phase::forward && operation.part == OperationPart::loss && !means.is_dropped)
+      loss_images_ += means.images.count;
+  }
+  if (task.kind != Task::Kind::compute) {
+    const CommMeaning& carries = plan_.meaning->communications[plan_.communications[task.comm].meaning];
+    if (carries.kind == CommKind::results) micro_batches.insert(carries.micro_batch);
+    if (task.kind == Task::Kind::receive)
+      for (const EndpointId sender : classroom_.ends_of(task.comm).senders[event.endpoint])
+        carried_.erase({task.comm, sender});
+    std::size_t members = 0;
+    for (const auto& group : plan_.patterns[plan_.communications[task.comm].pattern].groups)
+      members += group.size();
+    if (task.kind == Task::Kind::collective && ++collected_[task.comm] == members)
+      contributed_.erase(contributed_.lower_bound({task.comm, 0}),
+                         contributed_.lower_bound({task.comm + 1, 0}));
+  }
+  for (const std::int64_t m : micro_batches)
+    if (--uses_.at({event.endpoint, m}) == 0) classroom_.at(event.endpoint).forget(m);
 }
 
 template <class Real>

@@ -25,12 +25,21 @@ class Twin {
   /// Goes through the programs once, which are of Plan::steps. @return mean loss of the images
   /// @throws MissingValue: the plan needs what is not there
   double step();
+  /// Of a plan whose steps overlap: goes on until the next of them has ended. What is sent for later ones is
+  /// under way then. @return mean loss of the images that have been through the network since the step before
+  /// @throws MissingValue, as step()
+  double next_step();
+  /// The same to the end of the programs.
+  void finish();
 
   const Classroom<Real>& classroom() const { return classroom_; }
 
  private:
   using Sender = std::pair<CommId, EndpointId>;
 
+  void begin_endless();
+  void happen(const TwinEvent& event);
+  void forget(const TwinEvent& event, const Task& task);
   void begin(const TwinEvent& event, const Task& task);
   void end(const TwinEvent& event, const Task& task);
   void compute(const TwinEvent& event, const Task& task);
@@ -51,6 +60,13 @@ class Twin {
   std::map<std::pair<EndpointId, TaskId>, std::uint64_t> began_;
   std::map<Sender, std::vector<typename DeviceValues<Real>::Carried>> carried_;  ///< results under way
   std::map<Sender, std::vector<Real>> contributed_;  ///< gradients and parameters under way
+  // Where steps overlap.
+  std::size_t next_ = 0;                                             ///< of order_
+  std::map<std::pair<EndpointId, TaskId>, std::size_t> ends_step_;   ///< index of the step
+  std::vector<std::size_t> left_;                                    ///< by step: ends that are to come
+  std::map<std::pair<EndpointId, std::int64_t>, std::size_t> uses_;  ///< tasks to come, by micro-batch
+  std::map<CommId, std::size_t> collected_;                          ///< by how many members
+  double loss_ = 0, loss_images_ = 0;                                ///< loss: that has been told already
 };
 
 }  // namespace convoy::numerics

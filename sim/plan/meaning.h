@@ -53,6 +53,7 @@ struct OpMeaning {
     compress,    ///< makes what is sent of the bucket's gradients
     decompress,  ///< makes gradients of what has come
     serve,       ///< on a server: adds up the bucket's gradients that have come and updates its parameters
+    collect,     ///< on a host: adds up the bucket's gradients that have come from its devices
     add,         ///< adds the parts that have come to those there, of the gradient of `layer`'s output
     factor,      ///< of low_rank: makes the second factors of the sum of the first ones
     mean,        ///< makes the mean of the bucket's parameters of what has come of them
@@ -97,6 +98,8 @@ struct CommMeaning {
     gather_gradients,   ///< each member's gradients, to all, who add them up
     push,               ///< gradients, from each sender to the servers of its bucket, who add them up
     pull,               ///< parameters, from the servers of its bucket to each receiver
+    collect,            ///< gradients, to one of each node who adds them up and pushes the sum
+    hand_out,           ///< parameters, from those who have collected gradients to those who sent them
     parts,              ///< results of which the receiver has parts, too, and adds them to these (Act::add)
     sum_factors,        ///< of the members' second factors (Act::factor), to all of them
     average,            ///< of the members' parameters, to all of them
@@ -118,6 +121,8 @@ struct CommMeaning {
   std::int64_t micro_batch = 0;
   ImageRange images{};
   std::uint32_t bucket = no_meaning;  ///< of the other kinds
+  /// Of `pull`: its senders first update the parameters with the gradients that they have.
+  bool updates = false;
 };
 
 struct Meaning {

@@ -13,15 +13,29 @@
 namespace convoy::inline prove {
 namespace {
 
-/// Which roles send something to which, of one communication.
-std::set<std::pair<std::uint32_t, std::uint32_t>> roles_of_messages(
-    const Pattern& pattern, const std::vector<std::uint32_t>& role_of) {
-  std::set<std::pair<std::uint32_t, std::uint32_t>> roles;
+using RolePairs = std::set<std::pair<std::uint32_t, std::uint32_t>>;
+
+/// Which roles send something to which, of an all-to-all: everyone but to himself.
+void add_all_to_all(const AllToAll& messages, const std::vector<EndpointId>& group,
+                    const std::vector<std::uint32_t>& role_of, RolePairs& roles) {
+  std::map<std::uint32_t, std::set<EndpointId>> senders, receivers;  // by role
+  for (const AllToAll::Part& part : messages.senders)
+    senders[role_of[group[part.member]]].insert(group[part.member]);
+  for (const AllToAll::Part& part : messages.receivers)
+    receivers[role_of[group[part.member]]].insert(group[part.member]);
+  for (const auto& [from, first] : senders)
+    for (const auto& [to, second] : receivers)
+      if (first.size() > 1 || first != second) roles.emplace(from, to);
+}
+
+/// Which roles send something to which, in a pattern.
+RolePairs roles_of_messages(const Pattern& pattern, const std::vector<std::uint32_t>& role_of) {
+  RolePairs roles;
   for (const std::vector<EndpointId>& group : pattern.groups)
-    for (const Round& round : pattern.rounds)
-      round.for_each_message([&](std::uint32_t from, std::uint32_t to, double) {
-        roles.emplace(role_of[group[from]], role_of[group[to]]);
-      });
+    for (const Round& round : pattern.rounds) {
+      for (const auto& [from, to] : round.pairs) roles.emplace(role_of[group[from]], role_of[group[to]]);
+      if (round.all_to_all) add_all_to_all(*round.all_to_all, group, role_of, roles);
+    }
   return roles;
 }
 
@@ -63,6 +77,20 @@ RoleOrder::RoleOrder(const Role& role)
   }
 }
 
+bool RoleOrder::precedes(TaskId task, TaskId later) const {
+  std::vector<char> known(next.size(), 0);
+  std::vector<TaskId> open{task};
+  while (!open.empty()) {
+    const TaskId of = open.back();
+    open.pop_back();
+    for (const TaskId after : next[of]) {
+      if (after == later) return true;
+      if (after < later && !std::exchange(known[after], 1)) open.push_back(after);
+    }
+  }
+  return false;
+}
+
 HappensBefore::HappensBefore(const Plan& plan) : plan_(plan) {
   for (const Role& role : plan.roles) roles_.emplace_back(role);
 }
@@ -72,13 +100,16 @@ void HappensBefore::for_each(const Machine& machine,
   struct Waiting {
     std::uint32_t unsent = 0;  ///< sends, or members' parts, that have not begun
     std::vector<std::pair<std::uint32_t, TaskId>> tasks;
-    std::map<std::uint32_t, std::uint32_t> unsent_of;                           ///< sends, by role
-    std::optional<std::set<std::pair<std::uint32_t, std::uint32_t>>> messages;  ///< where it was needed
+    std::map<std::uint32_t, std::uint32_t> unsent_of;  ///< sends, by role
+    std::optional<CommId> answers;                     ///< of a service: what it answers
   };
   std::vector<std::uint32_t> role_of(machine.endpoint_count(), 0);
   for (std::uint32_t r = 0; r < plan_.roles.size(); ++r)
     for (const EndpointId e : plan_.roles[r].members) role_of[e] = r;
   std::vector<Waiting> comms(plan_.communications.size());
+  std::map<std::uint32_t, RolePairs> messages;  // by pattern, where it was needed
+  if (const Service* service = plan_.service())
+    for (const Service::Exchange& exchange : service->exchanges) comms[exchange.pull].answers = exchange.push;
   std::size_t left = 0;
   std::vector<std::vector<std::uint32_t>> waits;
   std::deque<std::pair<std::uint32_t, TaskId>> ready;
@@ -100,16 +131,33 @@ void HappensBefore::for_each(const Machine& machine,
   // A receiver waits for those that send it something; where there are several rounds, for all.
   const auto has_all = [&](CommId id, std::uint32_t r) {
     Waiting& comm = comms[id];
+    if (comm.answers) {
+      const auto push = comms[*comm.answers].unsent_of.find(r);
+      return push != comms[*comm.answers].unsent_of.end() && push->second == 0;
+    }
     if (comm.unsent == 0) return true;
-    const Pattern& pattern = plan_.patterns[plan_.communications[id].pattern];
+    const std::uint32_t of = plan_.communications[id].pattern;
+    const Pattern& pattern = plan_.patterns[of];
     std::uint32_t sends = 0;
     for (const auto& [role, count] : comm.unsent_of) sends += count;
     if (pattern.rounds.size() > 1 || sends < comm.unsent) return false;
-    if (!comm.messages) comm.messages = roles_of_messages(pattern, role_of);
-    return std::none_of(comm.unsent_of.begin(), comm.unsent_of.end(), [&](const auto& of) {
-      return of.second > 0 && comm.messages->contains({of.first, r});
+    const auto [pairs, fresh] = messages.try_emplace(of);
+    if (fresh) pairs->second = roles_of_messages(pattern, role_of);
+    return std::none_of(comm.unsent_of.begin(), comm.unsent_of.end(), [&](const auto& unsent) {
+      return unsent.second > 0 && pairs->second.contains({unsent.first, r});
     });
   };
+  const auto wake = [&](CommId id) {
+    for (const auto& [role, task] : std::exchange(comms[id].tasks, {})) {
+      if (has_all(id, role))
+        end(role, task);
+      else
+        comms[id].tasks.emplace_back(role, task);
+    }
+  };
+  std::map<CommId, std::vector<CommId>> answered;  // by push
+  for (CommId id = 0; id < comms.size(); ++id)
+    if (comms[id].answers) answered[*comms[id].answers].push_back(id);
   while (!ready.empty()) {
     const auto [r, t] = ready.front();
     ready.pop_front();
@@ -125,12 +173,9 @@ void HappensBefore::for_each(const Machine& machine,
       comm.tasks.emplace_back(r, t);
     if (task.kind != Task::Kind::receive) --comm.unsent;
     if (task.kind == Task::Kind::send) --comm.unsent_of[r];
-    for (const auto& [role, of_comm] : std::exchange(comm.tasks, {})) {
-      if (has_all(task.comm, role))
-        end(role, of_comm);
-      else
-        comm.tasks.emplace_back(role, of_comm);
-    }
+    wake(task.comm);
+    if (const auto answers = answered.find(task.comm); answers != answered.end())
+      for (const CommId pull : answers->second) wake(pull);
   }
   if (left == 0) return;
   for (const Waiting& comm : comms)

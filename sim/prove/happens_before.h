@@ -27,6 +27,9 @@ struct RoleOrder {
   /// @throws NotCovered: a task computes on another stream
   explicit RoleOrder(const Role& role);
 
+  /// Whether `task` has ended whenever `later` begins, by what the program says.
+  bool precedes(TaskId task, TaskId later) const;
+
   std::vector<std::uint32_t> begins;  ///< by task: so many compute tasks are over when it begins, at least
   std::vector<std::uint32_t> ends;    ///< by task: the first place that begins after its end for certain
   std::vector<std::vector<TaskId>> next;  ///< by task: those that wait for it
@@ -41,8 +44,8 @@ class HappensBefore {
   const RoleOrder& of(std::size_t role) const { return roles_[role]; }
 
   /// Calls `visit(role, task)` for every task after those that must be over before it begins, and for a
-  /// receive after the sends of what it gets. @throws Refuted where tasks wait for each other or for what
-  /// nobody sends
+  /// receive after the sends of what it gets, or where a service answers, after the role's own push. @throws
+  /// Refuted where tasks wait for each other or for what nobody sends
   void for_each(const Machine& machine, const std::function<void(std::uint32_t, TaskId)>& visit) const;
 
  private:

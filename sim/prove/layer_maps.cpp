@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 #include <variant>
 
 namespace convoy::inline prove {
@@ -34,7 +35,50 @@ IndexSet same_groups(const IndexSet& set, std::int64_t size, std::int64_t groups
   return result;
 }
 
+/// Of ranges in any order, some of which may overlap.
+IndexSet joined(std::vector<IndexRange> ranges) {
+  std::sort(ranges.begin(), ranges.end());
+  IndexSet set;
+  for (const IndexRange& range : ranges)
+    if (!set.empty() && range.begin <= set.back().end)
+      set.back().end = std::max(set.back().end, range.end);
+    else
+      set.push_back(range);
+  return set;
+}
+
 }  // namespace
+
+std::vector<LayerMaps::Run> LayerMaps::runs_of(const std::vector<ChannelSource>& sources) {
+  std::vector<Run> runs;
+  for (std::size_t c = 0; c < sources.size(); ++c) {
+    const ChannelSource& source = sources[c];
+    if (!runs.empty() && runs.back().input == source.input &&
+        runs.back().source + runs.back().count == source.channel)
+      ++runs.back().count;
+    else
+      runs.push_back({source.input, source.channel, static_cast<std::int64_t>(c), 1});
+  }
+  return runs;
+}
+
+IndexSet LayerMaps::passed_on(const std::vector<Run>& runs, std::size_t k, const IndexSet& sources) {
+  std::vector<IndexRange> found;
+  for (const Run& run : runs)
+    if (run.input == k || run.input == ChannelSource::every_input)
+      for (const IndexRange& part : intersection({{run.source, run.source + run.count}}, sources))
+        found.push_back({part.begin - run.source + run.output, part.end - run.source + run.output});
+  return joined(std::move(found));
+}
+
+IndexSet LayerMaps::taken_from(const std::vector<Run>& runs, std::size_t k, const IndexSet& outputs) {
+  std::vector<IndexRange> found;
+  for (const Run& run : runs)
+    if (run.input == k || run.input == ChannelSource::every_input)
+      for (const IndexRange& part : intersection({{run.output, run.output + run.count}}, outputs))
+        found.push_back({part.begin - run.output + run.source, part.end - run.output + run.source});
+  return joined(std::move(found));
+}
 
 std::array<std::int64_t, 3> LayerMaps::sizes(const Shape& shape) {
   std::array<std::int64_t, 3> sizes{1, 1, 1};
@@ -46,7 +90,7 @@ LayerMaps::LayerMaps(const TrainingGraph& graph, std::int64_t images) : graph_(g
   for (const Layer& layer : graph.model.layers) {
     Maps& maps = maps_.emplace_back();
     const Shape& input = graph.model.shape_of(layer.inputs.front());
-    maps.sources = channel_sources(graph.model, layer);
+    maps.runs = runs_of(channel_sources(graph.model, layer));
     if (const auto* conv = std::get_if<Conv2d>(&layer.kind)) maps.groups = conv->groups;
     if (const auto* conv = std::get_if<ConvTranspose2d>(&layer.kind)) maps.groups = conv->groups;
     const auto* linear = std::get_if<Linear>(&layer.kind);
@@ -108,13 +152,8 @@ Box LayerMaps::read(std::size_t layer, std::size_t k, const Box& work) const {
   } else if (maps.groups > 1) {
     box[Box::channels] =
         same_groups(work[Box::channels], sizes(model.layers[layer].output)[0], maps.groups, channels);
-  } else if (!maps.sources.empty()) {
-    std::set<std::int64_t> found;
-    for_each(work[Box::channels], [&](std::int64_t c) {
-      const ChannelSource& source = maps.sources[static_cast<std::size_t>(c)];
-      if (source.input == k || source.input == ChannelSource::every_input) found.insert(source.channel);
-    });
-    box[Box::channels] = in_order(found);
+  } else if (!maps.runs.empty()) {
+    box[Box::channels] = taken_from(maps.runs, k, work[Box::channels]);
   }
   if (maps.has_rows) {
     box[Box::rows] = along(maps, 0, work[Box::rows]);
@@ -140,15 +179,8 @@ Box LayerMaps::readers(std::size_t layer, std::size_t k, const Box& elements) co
   } else if (maps.groups > 1) {
     box[Box::channels] = same_groups(elements[Box::channels], count(input[Box::channels]), maps.groups,
                                      count(box[Box::channels]));
-  } else if (!maps.sources.empty()) {
-    std::vector<std::int64_t> found;
-    for (std::size_t c = 0; c < maps.sources.size(); ++c) {
-      const ChannelSource& source = maps.sources[c];
-      if ((source.input == k || source.input == ChannelSource::every_input) &&
-          contains(elements[Box::channels], source.channel))
-        found.push_back(static_cast<std::int64_t>(c));
-    }
-    box[Box::channels] = set_of(found);
+  } else if (!maps.runs.empty()) {
+    box[Box::channels] = passed_on(maps.runs, k, elements[Box::channels]);
   }
   if (maps.has_rows) {
     box[Box::rows] = back_along(maps, 0, elements[Box::rows]);

@@ -37,14 +37,24 @@ class LayerMaps {
   struct Windows {
     std::vector<IndexSet> of_output;  ///< by row of the output
   };
+  /// Channels that follow one another both in an input and in the output, whose they become.
+  struct Run {
+    std::size_t input;  ///< or ChannelSource::every_input
+    std::int64_t source, output, count;
+  };
   struct Maps {
     bool mixes = false, pools = false, has_rows = false;
     std::int64_t groups = 1;
-    std::vector<ChannelSource> sources;
+    std::vector<Run> runs;                  ///< where channels are passed on
     std::array<Windows, 2> windows;  ///< rows, columns
   };
   static std::array<std::int64_t, 3> sizes(const Shape& shape);
   Box box_of(const Shape& shape) const;
+  static std::vector<Run> runs_of(const std::vector<ChannelSource>& sources);
+  /// Channels of the output that these of input k become.
+  static IndexSet passed_on(const std::vector<Run>& runs, std::size_t k, const IndexSet& sources);
+  /// Channels of input k that these of the output are.
+  static IndexSet taken_from(const std::vector<Run>& runs, std::size_t k, const IndexSet& outputs);
   IndexSet along(const Maps& maps, std::size_t axis, const IndexSet& outputs) const;
   IndexSet back_along(const Maps& maps, std::size_t axis, const IndexSet& inputs) const;
 

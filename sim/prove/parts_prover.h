@@ -70,8 +70,9 @@ class PartsProver {
   /// All micro-batches have equally many.
   std::int64_t images_of_micro_batch();
   void read_graph();
-  /// The terms that the gradient of some elements of a layer's output is the sum of.
-  void add_terms(std::uint32_t layer, const Box& elements, std::map<OpId, Box>& terms) const;
+  /// The terms that the gradient of some elements of a layer's output is the sum of. Kept: where many layers
+  /// read many, each asks for those of the others again.
+  const std::map<OpId, Box>& terms_of(std::uint32_t layer, const Box& elements) const;
   void add_term(OpId op, const Box& work, std::map<OpId, Box>& terms) const;
 
   // Text.
@@ -194,6 +195,7 @@ class PartsProver {
   const HappensBefore& order_;
   std::int64_t micro_batches_ = 1;
   LayerMaps maps_;
+  mutable std::map<std::pair<std::uint32_t, Box>, std::map<OpId, Box>> terms_;  ///< by layer and elements
   std::vector<double> made_bytes_;                                                    ///< by operation
   std::vector<std::vector<Slot>> readers_;                                            ///< by layer
   std::vector<std::optional<OpId>> data_gradient_, loss_gradient_, weight_gradient_;  ///< by layer

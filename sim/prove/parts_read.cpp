@@ -126,8 +126,7 @@ std::vector<Value> PartsProver::complete_gradients(const Device& device, std::in
 }
 
 bool PartsProver::is_complete(std::uint32_t layer, const Box& box, const Terms& terms) const {
-  std::map<OpId, Box> all;
-  add_terms(layer, box, all);
+  const std::map<OpId, Box>& all = terms_of(layer, box);
   return std::none_of(all.begin(), all.end(),
                       [&](const auto& term) { return cover_error(terms, term.first, term.second); });
 }
@@ -180,8 +179,7 @@ std::optional<std::string> PartsProver::cover_error(const Terms& terms, OpId op,
 
 void PartsProver::read_gradient(const Device& device, TaskId t, const OpMeaning& reader, std::uint32_t layer,
                                 const Box& wanted) const {
-  std::map<OpId, Box> all;
-  add_terms(layer, wanted, all);
+  const std::map<OpId, Box>& all = terms_of(layer, wanted);
   if (all.empty()) return;
   const auto refuse = [&](const std::string& what) {
     throw Refuted(fmt::format("{}: {} needs the gradient of {}: {}", at(device, t),
@@ -190,9 +188,7 @@ void PartsProver::read_gradient(const Device& device, TaskId t, const OpMeaning&
   std::vector<Box> missing{wanted};
   for (const Value& value : best_gradients(device, t, reader.micro_batch, layer, {wanted})) {
     subtract(missing, value.box);
-    std::map<OpId, Box> terms;
-    add_terms(layer, value.box, terms);
-    for (const auto& [op, work] : terms)
+    for (const auto& [op, work] : terms_of(layer, value.box))
       if (const std::optional<std::string> error = cover_error(value.terms, op, work))
         refuse(fmt::format("of its sum, what {} makes {}", graph_.operations[op].name, *error));
     for (const Term& term : value.terms)
@@ -200,9 +196,7 @@ void PartsProver::read_gradient(const Device& device, TaskId t, const OpMeaning&
         refuse(fmt::format("{} is no part of it", graph_.operations[term.operation].name));
   }
   for (const Box& box : missing) {  // what nothing reads has no gradient
-    std::map<OpId, Box> terms;
-    add_terms(layer, box, terms);
-    if (!terms.empty()) refuse(fmt::format("nothing there makes that of {}", of_layer(layer, box)));
+    if (!terms_of(layer, box).empty()) refuse(fmt::format("nothing there makes that of {}", of_layer(layer, box)));
   }
 }
 

@@ -180,8 +180,7 @@ std::vector<Value> PartsProver::sent_gradients(const Device& device, TaskId t, c
   std::vector<Value> others;
   if (carries.kind == Kind::parts)
     find_gradients(device, device.gradients, t, carries.micro_batch, result.layer, others);
-  std::map<OpId, Box> terms;
-  add_terms(result.layer, box, terms);
+  const std::map<OpId, Box>& terms = terms_of(result.layer, box);
   if (values.empty() && others.empty() && !terms.empty())
     throw Refuted(
         fmt::format("{}: does not wait for the gradient of {}", at(device, t), of_layer(result.layer, box)));

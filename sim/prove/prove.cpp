@@ -13,6 +13,7 @@
 #include "sim/prove/prove_parts.h"
 #include "sim/prove/prove_results.h"
 #include "sim/prove/prove_rounds.h"
+#include "sim/prove/prove_servers.h"
 
 namespace convoy::inline prove {
 namespace {
@@ -20,12 +21,8 @@ namespace {
 void check_all(const Plan& plan, const StrategyReport& report, const TrainingGraph& graph,
                const Machine& machine, double images) {
   if (!plan.meaning) throw NotCovered("the strategy does not say yet what its tasks read and write");
-  if (plan.service()) throw NotCovered("workers have no common step");
-  if (std::any_of(plan.meaning->communications.begin(), plan.meaning->communications.end(),
-                  [](const CommMeaning& of) { return of.kind == CommMeaning::Kind::push; }))
-    throw NotCovered("what parameter servers add up and update is not followed");
-  if (std::abs(plan.images - images) > 1e-9 * images)
-    throw Refuted(fmt::format("a step has {} images, and the global batch has {}", plan.images, images));
+  if (const double own = images_of_workers(plan); std::abs(own - images) > 1e-9 * images)
+    throw Refuted(fmt::format("a step has {} images, and the global batch has {}", own, images));
   const HappensBefore order(plan);
   if (!plan.meaning->positions.empty()) {
     prove_parts(plan, graph, machine, order);
@@ -33,7 +30,10 @@ void check_all(const Plan& plan, const StrategyReport& report, const TrainingGra
   }
   RoundRules rounds(plan, machine);
   prove_results(plan, graph, machine, order, rounds);
-  prove_gradients(plan, report, graph, machine, order, rounds);
+  if (has_servers(plan))
+    prove_servers(plan, graph, machine, order, rounds);
+  else
+    prove_gradients(plan, report, graph, machine, order, rounds);
   prove_memory(plan, graph, machine);
 }
 
@@ -68,6 +68,7 @@ void add_codings(const Plan& plan, Add add) {
 std::string allowed_by(const Plan& plan, const StrategyReport& report, const TrainingGraph& graph) {
   std::string text;
   const auto add = [&](const std::string& what) { text += (text.empty() ? "" : ", ") + what; };
+  if (const std::string service = allowed_by_service(plan); !service.empty()) add(service);
   std::uint32_t versions = 1;
   for (const PipelineStage& stage : report.stages) versions = std::max(versions, stage.weight_versions);
   if (plan.endless() && versions > 1)

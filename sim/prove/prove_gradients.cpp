@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "models/low_rank_shape.h"
+#include "sim/prove/image_cover.h"
 #include "sim/prove/prove_averages.h"
 
 namespace convoy::inline prove {
@@ -145,6 +146,8 @@ class GradientProver {
     switch (carries.kind) {
       case Kind::push:
       case Kind::pull:
+      case Kind::collect:
+      case Kind::hand_out:
         throw NotCovered(fmt::format("'{}' is a message of servers in a collective", comm.name));
       case Kind::results:
       case Kind::parts:
@@ -204,19 +207,8 @@ class GradientProver {
     const double tolerance = 1e-9 * (1 + plan_.images);
     double end = 0;
     std::vector<double> ends;  // by update
-    for (std::vector<std::pair<double, double>>& of_update : parts) {
-      std::sort(of_update.begin(), of_update.end());
-      for (const auto& [first, count] : of_update) {
-        if (first > end + tolerance)
-          throw Refuted(
-              fmt::format("no device adds the gradient of {} of images {} to {} to the update that is due",
-                          name, end, first - 1));
-        if (first < end - tolerance)
-          throw Refuted(fmt::format("the gradient of {} of image {} is added up twice", name, first));
-        end = first + count;
-      }
-      ends.push_back(end);
-    }
+    for (std::vector<std::pair<double, double>>& of_update : parts)
+      ends.push_back(end = end_of_images(of_update, end, tolerance, name));
     if (const auto [it, fresh] = ends_.try_emplace(roles, ends); !fresh && it->second != ends)
       throw Refuted(
           fmt::format("{}: updates of {} have the gradients of other images than those of other layers",
@@ -437,9 +429,14 @@ class GradientProver {
       check_sum(r, bucket, use);
       return;
     }
-    if (plan_.endless()) throw NotCovered("shares of states in a pipeline that is never flushed");
     if (!use.sums.empty())
       throw Refuted(fmt::format("{}: sums what its members have only shares of", at(r, use.sums[0])));
+    if (plan_.endless()) {
+      if (bucket.zero > 1)
+        throw NotCovered("shares of gradients or parameters in a pipeline that is never flushed");
+      check_shared_states(r, bucket, use);
+      return;
+    }
     check_scatters(r, bucket, use);
     if (bucket.zero == 3)
       check_gathers_before(r, bucket, use);
@@ -645,16 +642,57 @@ class GradientProver {
     }
   }
 
-  /// New parameters go to all replicas, once.
+  /// New parameters go to all replicas, once: after the update, or in the next step before they are read.
   void check_gather_after(std::uint32_t r, const BucketMeaning& bucket, const BucketUse& use) {
     if (use.gathers.size() != 1)
       throw Refuted(fmt::format("{}: the new shares of {} are gathered {} times",
                                 name_of(plan_.roles[r], machine_), list_text(bucket), use.gathers.size()));
+    if (is_before_all_reads(r, bucket, use.gathers[0])) return;
     for (const std::size_t p : bucket.parameters)
       for (const Event& update : updates_of(r, p))
         if (update.place >= order(r).begins[use.gathers[0]])
           throw Refuted(fmt::format("{}: does not wait for the update of {}", at(r, use.gathers[0]),
                                     graph_.parameters[p].name));
+  }
+
+  /// Of a run that goes on, with shares of the optimizer's states: for each update gradients are complete, then
+  /// scattered, then used, then the new parameters are gathered, and then the next micro-batches read them.
+  void check_shared_states(std::uint32_t r, const BucketMeaning& bucket, const BucketUse& use) {
+    const std::size_t updates = updates_of(r, bucket.parameters.front()).size();
+    for (const auto* tasks : {&use.scatters, &use.gathers})
+      if (tasks->size() != updates)
+        throw Refuted(fmt::format("{}: {} are {} {} times for {}", name_of(plan_.roles[r], machine_),
+                                  list_text(bucket), tasks == &use.scatters ? "scattered" : "gathered",
+                                  tasks->size(), count_of(updates, "update")));
+    for (const std::size_t p : bucket.parameters) {
+      const std::uint32_t layer = graph_.parameters[p].layer;
+      for (const Event& event : gradients_of(r, p)) {
+        const std::size_t k = update_of(r, layer, event);
+        if (k < updates && event.place >= order(r).begins[use.scatters[k]])
+          throw Refuted(
+              fmt::format("{}: does not wait for {}", at(r, use.scatters[k]), gradient_text(p, event)));
+      }
+      std::set<std::int64_t> begun;  // micro-batches, which keep the version that they began with
+      for (const Event& read : uses_[r].reads[layer])
+        if (const std::size_t k = update_of(r, layer, read); begun.insert(read.micro_batch).second && k > 0)
+          check_waits(r, read, use.gathers[k - 1], p);
+      for (std::size_t k = 0; k < updates; ++k) {
+        const Event& update = updates_of(r, p)[k];
+        check_waits(r, update, use.scatters[k], p);
+        if (update.place >= order(r).begins[use.gathers[k]])
+          throw Refuted(fmt::format("{}: does not wait for the update of {}", at(r, use.gathers[k]),
+                                    graph_.parameters[p].name));
+      }
+    }
+  }
+
+  bool is_before_all_reads(std::uint32_t r, const BucketMeaning& bucket, TaskId gather) {
+    return std::all_of(bucket.parameters.begin(), bucket.parameters.end(), [&](std::size_t p) {
+      const std::vector<Event>& reads = uses_[r].reads[graph_.parameters[p].layer];
+      return !reads.empty() && std::all_of(reads.begin(), reads.end(), [&](const Event& read) {
+        return read.place >= order(r).ends[gather];
+      });
+    });
   }
 
   /// Parameters are gathered before they are read, again where they have gone, and before they are updated.

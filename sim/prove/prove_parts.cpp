@@ -100,17 +100,20 @@ void PartsProver::read_graph() {
   }
 }
 
-void PartsProver::add_terms(std::uint32_t layer, const Box& elements, std::map<OpId, Box>& terms) const {
-  if (elements.empty()) return;
-  if (loss_gradient_[layer]) add_term(*loss_gradient_[layer], elements, terms);
+const std::map<OpId, Box>& PartsProver::terms_of(std::uint32_t layer, const Box& elements) const {
+  if (const auto known = terms_.find({layer, elements}); known != terms_.end()) return known->second;
+  std::map<OpId, Box> terms;
+  if (!elements.empty() && loss_gradient_[layer]) add_term(*loss_gradient_[layer], elements, terms);
   for (const auto& [reader, k] : readers_[layer]) {
+    if (elements.empty()) break;
     const Box read = maps_.readers(reader, k, elements);
     if (read.empty()) continue;
     if (data_gradient_[reader])
       add_term(*data_gradient_[reader], read, terms);
     else
-      add_terms(reader, read, terms);
+      for (const auto& [op, work] : terms_of(reader, read)) add_term(op, work, terms);
   }
+  return terms_.try_emplace({layer, elements}, std::move(terms)).first->second;
 }
 
 void PartsProver::add_term(OpId op, const Box& work, std::map<OpId, Box>& terms) const {

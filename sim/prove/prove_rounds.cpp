@@ -139,7 +139,7 @@ const std::vector<std::vector<EndpointId>>& RoundRules::check_rounds_of(CommId c
   const Communication& of = plan_.communications[comm];
   const Pattern& pattern = plan_.patterns[of.pattern];
   const CommMeaning::Kind kind = plan_.meaning->communications[of.meaning].kind;
-  if (rounds_.try_emplace({of.pattern, kind}, true).second) check_rounds(pattern, kind, of.name);
+  check_rounds_once(of, kind);
   return pattern.groups;
 }
 
@@ -160,6 +160,21 @@ void RoundRules::check_collective(CommId comm, const std::vector<std::uint32_t>&
       if (group.size() < members && std::find(group.begin(), group.end(), e) == group.end())
         throw Refuted(fmt::format("{} has a replica of the parameters and is not in '{}'",
                                   machine_.endpoint_name(e), of.name));
+}
+
+void RoundRules::check_rounds_once(const Communication& of, CommMeaning::Kind kind) {
+  if (rounds_.try_emplace({of.pattern, kind}, true).second)
+    check_rounds(plan_.patterns[of.pattern], kind, of.name);
+}
+
+void RoundRules::check_groups(CommId comm) {
+  const Communication& of = plan_.communications[comm];
+  const std::vector<std::vector<EndpointId>>& groups = plan_.patterns[of.pattern].groups;
+  for (const std::vector<EndpointId>& group : groups)
+    if (group.size() != groups.front().size())
+      throw NotCovered(fmt::format("'{}' has groups of {} and of {} devices", of.name, groups.front().size(),
+                                   group.size()));
+  check_rounds_once(of, plan_.meaning->communications[of.meaning].kind);
 }
 
 void RoundRules::check_rounds(const Pattern& pattern, CommMeaning::Kind kind, const std::string& name) const {

@@ -26,6 +26,8 @@ class RoundRules {
   void check_collective(CommId comm, const std::vector<std::uint32_t>& roles);
   /// The rounds alone. @return its groups
   const std::vector<std::vector<EndpointId>>& check_rounds_of(CommId comm);
+  /// The same of what each of its groups does for itself, whoever is in it. @throws Refuted, NotCovered
+  void check_groups(CommId comm);
 
  private:
   using Parts = std::map<std::uint32_t, std::uint32_t>;  ///< by role: how many members
@@ -33,6 +35,7 @@ class RoundRules {
     Parts senders, receivers;
   };
   const Pairs& pairs_of(std::uint32_t pattern);
+  void check_rounds_once(const Communication& of, CommMeaning::Kind kind);
   void check_rounds(const Pattern& pattern, CommMeaning::Kind kind, const std::string& name) const;
   const std::vector<EndpointId>& group_of(const Pattern& pattern, EndpointId member) const;
 

@@ -28,6 +28,7 @@ void check_numerics(const NumericsSpec& spec, const PreparedRun& run) {
   refuse(refuses_learning(run.graph->model));
   if (run.phased) refuse("devices come and go, which is not followed yet");
   refuse(refuses_plan(run.plan, *run.graph));
+  refuse(refuses_steps(spec, run.plan));
 }
 
 double learning_time_s(const NumericsSpec& spec, const PreparedRun& run) {

@@ -21,6 +21,10 @@ inline double images_asked_for(const lab::Experiment& it, const Plan& plan) {
   return static_cast<double>(it.batch().over(static_cast<std::int64_t>(devices_used(plan, it.machine()))));
 }
 
+inline Proof proof_of(const lab::Experiment& it, const Plan& plan) {
+  return prove_plan(plan, it.report(), it.graph(), it.machine(), images_asked_for(it, plan));
+}
+
 /// A network of several blocks, of which some have two ways, or read half of the channels of an earlier one
 /// (as ShuffleNet does), for pipelines of so many stages.
 inline std::string blocks(Dice& dice, int stages) {

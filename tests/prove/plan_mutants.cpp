@@ -309,6 +309,7 @@ std::string drop_update(Plan& plan, const TrainingGraph& graph, Dice& dice) {
   for_each_op(plan, [&](const PlanOp& op, const OpMeaning&) {
     if (updates(op) != no_meaning) layers.push_back(updates(op));
   });
+  if (layers.empty()) return "";  // servers update
   const std::uint32_t layer = dice.one_of(layers);
   for (Role& role : plan.roles) {
     std::vector<std::pair<Task*, std::size_t>> found;
@@ -411,7 +412,8 @@ std::string send_late(Plan& plan, Dice& dice) {
   for (const TaskAt& at : tasks_of(plan, [](const Task& task) { return task.kind == Task::Kind::send; })) {
     const std::vector<Task>& program = plan.roles[at.role].program;
     const auto next = std::find_if(program.begin() + at.task, program.end(), computes);
-    if (next != program.end() && drops(program[program[at.task].after.front()]))
+    if (next != program.end() && !program[at.task].after.empty() &&
+        drops(program[program[at.task].after.front()]))
       found.emplace_back(at, static_cast<TaskId>(next - program.begin()));
   }
   if (found.empty()) return "";

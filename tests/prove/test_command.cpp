@@ -71,8 +71,20 @@ TEST_CASE("check --prove: 0 and a line where a plan is proved, 2 where the rules
                 everyone.out);
 
   const Finished servers = proved(place, "{kind: data_parallel, sync: parameter_server, servers: 1}");
-  CHECK(servers.exit_code == 2);
-  CHECK(servers.out == "not proved: what parameter servers add up and update is not followed\n");
+  CHECK_MESSAGE(servers.exit_code == 0, servers.err);
+  CHECK_MESSAGE(begins(servers.out, "proved: "), servers.out);
+  CHECK(servers.out.find("allowed") == std::string::npos);
+
+  const Finished ahead = proved(
+      place, "{kind: data_parallel, sync: parameter_server, servers: 1, mode: ssp, staleness: 3}");
+  CHECK_MESSAGE(ahead.exit_code == 0, ahead.err);
+  CHECK_MESSAGE(ahead.out.find("(allowed: updates with the gradients of one worker at a time, which is at "
+                               "most 3 steps ahead of the slowest)") != std::string::npos,
+                ahead.out);
+
+  const Finished hybrid = proved(place, "{kind: hybrid, fc: pairs}");
+  CHECK(hybrid.exit_code == 2);
+  CHECK_MESSAGE(begins(hybrid.out, "not proved: "), hybrid.out);
 
   const Finished search = proved(place, "{kind: auto}");
   CHECK(search.exit_code == 2);
@@ -84,8 +96,7 @@ TEST_CASE("check --prove: a sweep has a line for each point, and ends as the wor
   const std::string file = place.file("experiment.yaml", small_experiment());
   const Finished both = place.convoy({"check", file, "--prove", "--set",
                                       "sweep={strategy: [{kind: data_parallel, sync: all_reduce}, {kind: "
-                                      "data_parallel, sync: parameter_server, "
-                                      "servers: 1}]}"});
+                                      "hybrid, fc: pairs}]}"});
   CHECK_MESSAGE(both.exit_code == 2, both.err);
   CHECK_MESSAGE(begins(both.out, "1  proved: "), both.out);
   CHECK_MESSAGE(both.out.find("\n2  not proved: ") != std::string::npos, both.out);

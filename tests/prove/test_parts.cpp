@@ -70,10 +70,6 @@ struct PartsExperiment {
   }
 };
 
-Proof proof_of(const lab::Experiment& it, const Plan& plan) {
-  return prove_plan(plan, it.report(), it.graph(), it.machine(), images_asked_for(it, plan));
-}
-
 std::vector<std::int64_t> widths(const std::vector<IndexRange>& ranges) {
   std::vector<std::int64_t> widths;
   for (const IndexRange& range : ranges) widths.push_back(range.end - range.begin);
