@@ -77,6 +77,7 @@ class CostModel {
   Software software_;
   struct Scale {
     double factor = 1, images = 0;
+    bool operator==(const Scale&) const = default;
   };
   std::map<std::string, Scale> scale_;  ///< by device name
   struct Factors {
