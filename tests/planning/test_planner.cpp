@@ -379,10 +379,12 @@ TEST_CASE(
   CHECK(with.figures.time_s > without.figures.time_s);
   // However few they are: they are not none.
   CandidateResultOfPlan rare = with;
-  for (const auto& [events, words] : {std::pair{0.00146, "; 0.0015 interruptions expected, each waited out"},
-                                      {3e-6, "; 3e-06 interruptions expected, each waited out"},
-                                      {1.5, "; 1.50 interruptions expected, each waited out"}}) {
+  for (const auto& [events, words] :
+       {std::pair{0.00146, "; 0.0015 interruptions expected (0 to 2 at 80 %), each waited out"},
+        {3e-6, "; 3e-06 interruptions expected (0 to 2 at 80 %), each waited out"},
+        {1.5, "; 1.50 interruptions expected (0 to 2 at 80 %), each waited out"}}) {
     rare.figures.interruptions = events;
+    rare.interruptions_interval = {0, 2};
     CHECK(order_text(rare).ends_with(words));
   }
 }
