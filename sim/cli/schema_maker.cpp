@@ -56,7 +56,7 @@ class SchemaMaker {
   }
 
   Json reference(const std::string& section, Mode mode) {
-    if (section == "layer" || section == "model-file" || section == "schedule") mode = {true, true, false};
+    if (section == "layer" || section == "model-file") mode = {true, true, false};
     if (section == "strategies") return reference("strategy", {true, false, true});
     if (section == "named server") return named_server();
     return defined(section + mode.suffix(), [&] {
@@ -311,9 +311,9 @@ class SchemaMaker {
     // The keys of an entry of any name, which `convoy show keys` lists under a word in capitals.
     const bool any_name =
         key.parts.size() == 1 && boost::algorithm::to_upper_copy(key.parts[0].name) == key.parts[0].name;
-    std::vector<Json> values = alternatives(value, any_name ? key.parts.front() : key, siblings, mode);
-    if (mode.expressions) add_if_new(values, {{"type", "string"}, {"pattern", "^\\$"}});
-    Json schema{{"type", "object"}, {"additionalProperties", any_of(std::move(values))}};
+    Json schema{{"type", "object"},
+                {"additionalProperties",
+                 any_of(alternatives(value, any_name ? key.parts.front() : key, siblings, mode))}};
     // An entry by a name of the catalogue is that with what differs.
     if (value.kind != Kind::section || (value.section != "device" && value.section != "server"))
       return schema;
