@@ -34,6 +34,7 @@ struct Averaging {
 
   bool is_gossip() const { return with != With::all; }
   bool active() const { return is_gossip() || every > 1; }
+  bool operator==(const Averaging&) const = default;
   /// Steps after which everything repeats.
   std::int64_t period(std::size_t devices) const;
 };

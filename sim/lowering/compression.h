@@ -20,7 +20,7 @@ struct Compression {
   std::int64_t bits = 8;            ///< of quantised: of a gradient as it is sent
   Combine combine = Combine::mean;  ///< of sign: what all devices' signs become
   std::int64_t rank = 1;            ///< of powersgd: columns of each factor
-  SourcePos pos;          ///< for errors about what the precision does not allow
+  SourcePos pos;                    ///< for errors about what the precision does not allow
   bool operator==(const Compression&) const = default;
 };
 
