@@ -72,7 +72,7 @@ std::vector<LearntPoint> learn_overlapping(const NumericsSpec& spec, const Lesso
   std::int64_t last = 0;
   for (std::int64_t step = 1; step <= spec.steps; ++step) {
     loss += twin.next_step();
-    if (!is_measured(spec, step)) continue;
+    if (!is_measured(spec, step - 1, step)) continue;
     points.push_back(measured(lesson, twin.classroom(), step, ends_s[static_cast<std::size_t>(step - 1)],
                               loss / static_cast<double>(step - last)));
     loss = 0, last = step;
