@@ -27,7 +27,12 @@ class StageMaker {
  public:
   StageMaker(const TrainingGraph& graph, const std::vector<LayerSharding>& shardings,
              const GraphSchedule& schedule, std::uint32_t stage, std::size_t device)
-      : graph_(graph), tensor_bytes_(graph), shardings_(shardings), schedule_(schedule), stage_(stage), device_(device) {}
+      : graph_(graph),
+        tensor_bytes_(graph),
+        shardings_(shardings),
+        schedule_(schedule),
+        stage_(stage),
+        device_(device) {}
 
   DeviceStage make(const std::vector<std::uint32_t>& stages) {
     add_operations();

@@ -107,10 +107,16 @@ bool sends_first(const Role& role) {
   return false;
 }
 
-/// Devices with several on a host that sum gradients there in every step; 1: there are none.
+/// Devices of a host that sum gradients with each other before a further step begins; 1: none do.
 std::size_t devices_in_step(const Plan& plan) {
-  for (const Pattern& pattern : plan.patterns)
-    if (pattern.groups.size() > 1) return pattern.groups.front().size();
+  for (const Role& role : plan.roles) {
+    const Task* sum = nullptr;
+    for (const Task& task : role.program.get()) {
+      if (task.begins_step && sum != nullptr)
+        return plan.patterns[plan.communications[sum->comm].pattern].groups.front().size();
+      if (sum == nullptr && task.kind == Task::Kind::collective) sum = &task;
+    }
+  }
   return 1;
 }
 

@@ -59,7 +59,7 @@ struct OpMeaning {
     mean,        ///< makes the mean of the bucket's parameters of what has come of them
     slow,        ///< moves the bucket's parameters on by the slow momentum of their means
   };
-  static constexpr std::size_t act_count = 10;
+  static constexpr std::size_t act_count = static_cast<std::size_t>(Act::slow) + 1;
   Act act = Act::compute;
   OpId operation = no_meaning;
   std::int64_t micro_batch = 0;

@@ -74,8 +74,8 @@ struct Task {
 struct Role {
   std::string name;  ///< "worker", "server", "stage 2"
   std::vector<EndpointId> members;
-  std::vector<std::string> streams;  ///< stream 0 is the compute stream of a device
-  SharedList<Task> program;          ///< copies of a plan share it
+  std::vector<std::string> streams;                         ///< stream 0 is the compute stream of a device
+  SharedList<Task> program;                                 ///< copies of a plan share it
   std::array<double, memory_class_count> resident_bytes{};  ///< of each member, throughout the step
   /// Operations last so many times as long. What is beyond once is waiting for the last of many devices
   /// (jitter.h): it counts as idle, not as computing.

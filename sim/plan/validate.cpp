@@ -67,10 +67,16 @@ void validate_task(const Plan& plan, const Role& role, TaskId id, bool devices) 
   }
   require(task.comm < plan.communications.size(), "task '{}' uses communication {} of {}", task.name,
           task.comm, plan.communications.size());
-  const Pattern& pattern = plan.patterns[plan.communications[task.comm].pattern];
-  if (task.kind != Task::Kind::collective)
+}
+
+/// @pre the program is sound
+void validate_patterns_of(const Plan& plan, const std::vector<Task>& program) {
+  for (const Task& task : program) {
+    if (task.kind != Task::Kind::send && task.kind != Task::Kind::receive) continue;
+    const Pattern& pattern = plan.patterns[plan.communications[task.comm].pattern];
     require(pattern.rounds.size() == 1 && pattern.rounds[0].repeat == 1,
             "'{}' sends over a pattern of several rounds", task.name);
+  }
 }
 
 void validate_all_to_all(const Round& round, std::size_t group_size) {
@@ -197,6 +203,7 @@ void validate(const Plan& plan, const Machine& machine) {
       validate_used_once(plan, role);
       return true;
     });
+    validate_patterns_of(plan, role.program);
   }
   for (const Pattern& pattern : plan.patterns)
     for (const std::vector<EndpointId>& group : pattern.groups)

@@ -45,7 +45,7 @@ class LayerMaps {
   struct Maps {
     bool mixes = false, pools = false, has_rows = false;
     std::int64_t groups = 1;
-    std::vector<Run> runs;                  ///< where channels are passed on
+    std::vector<Run> runs;           ///< where channels are passed on
     std::array<Windows, 2> windows;  ///< rows, columns
   };
   static std::array<std::int64_t, 3> sizes(const Shape& shape);

@@ -196,8 +196,8 @@ class PartsProver {
   std::int64_t micro_batches_ = 1;
   LayerMaps maps_;
   mutable std::map<std::pair<std::uint32_t, Box>, std::map<OpId, Box>> terms_;  ///< by layer and elements
-  std::vector<double> made_bytes_;                                                    ///< by operation
-  std::vector<std::vector<Slot>> readers_;                                            ///< by layer
+  std::vector<double> made_bytes_;                                              ///< by operation
+  std::vector<std::vector<Slot>> readers_;                                      ///< by layer
   std::vector<std::optional<OpId>> data_gradient_, loss_gradient_, weight_gradient_;  ///< by layer
   std::vector<Device> devices_;                                                       ///< by endpoint
   std::vector<std::vector<std::pair<std::uint32_t, Task::Kind>>> users_;  ///< by communication: roles

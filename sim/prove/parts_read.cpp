@@ -196,7 +196,8 @@ void PartsProver::read_gradient(const Device& device, TaskId t, const OpMeaning&
         refuse(fmt::format("{} is no part of it", graph_.operations[term.operation].name));
   }
   for (const Box& box : missing) {  // what nothing reads has no gradient
-    if (!terms_of(layer, box).empty()) refuse(fmt::format("nothing there makes that of {}", of_layer(layer, box)));
+    if (!terms_of(layer, box).empty())
+      refuse(fmt::format("nothing there makes that of {}", of_layer(layer, box)));
   }
 }
 

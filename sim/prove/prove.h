@@ -31,9 +31,9 @@ struct Proof {
   std::size_t tasks = 0;  ///< of all roles
 };
 
-/// Shows that a plan computes what one device computes, or averages what its replicas do, in whatever order an engine runs it: docs/proof.md
-/// has the rules. They are checked over the partial order that streams, dependencies and messages make, role
-/// by role; only who sends to whom is looked at member by member.
+/// Shows that a plan computes what one device computes, or averages what its replicas do, in whatever order an
+/// engine runs it: docs/proof.md has the rules. They are checked over the partial order that streams,
+/// dependencies and messages make, role by role; only who sends to whom is looked at member by member.
 /// @param plan one that says what its tasks mean (Plan::meaning), else it is not covered
 /// @param report which versions of parameters a stage keeps
 /// @param images of the global batch, as the experiment asks for it

@@ -114,7 +114,7 @@ class GradientProver {
         const Event event{t, order(r).begins[t], number, means.operation, means.micro_batch, means.images};
         if (means.forgets != no_meaning) use.buckets[means.forgets].forgets.push_back(event);
         if (means.act != Act::compute)
-          use.buckets[means.bucket].acts[static_cast<std::size_t>(means.act)].push_back(event);
+          use.buckets[means.bucket].acts.at(static_cast<std::size_t>(means.act)).push_back(event);
         else if (means.operation != no_meaning)
           add_event(use, event);
       }
@@ -581,7 +581,7 @@ class GradientProver {
   }
 
   static const std::vector<Event>& acts(const BucketUse& use, Act act) {
-    return use.acts[static_cast<std::size_t>(act)];
+    return use.acts.at(static_cast<std::size_t>(act));
   }
 
   /// What is done before a message is undone after it, each time.

@@ -137,6 +137,7 @@ class TasksWriter {
     json_.field("type", kinds_[kind_of_[e]].name);
     json_.field("speed", machine_.devices[e].speed);
     json_.field("processors_taken", machine_.processors_taken(type));
+    if (const double begin_s = cost_.begin_s(type); begin_s > 0) json_.field("begin_s", begin_s);
   }
 
   void pattern(std::size_t p) {

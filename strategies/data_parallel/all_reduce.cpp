@@ -32,7 +32,7 @@ const Keys<AllReduceOptions>& own_keys() {
       flag_key<Options>("sum_in_hosts",
                         "with sync_every, the devices of a host sum their gradients in every step",
                         [](Options& o) -> bool& { return o.averaging.sums_in_hosts; }),
-      custom_key<Options>("slow_momentum", "none", forms::number(0, 1),
+      custom_key<Options>("slow_momentum", "0", forms::number(0, 1),
                           "with sync_every, the momentum with which averages of parameters follow each other "
                           "(SlowMo, BMUF); below 1",
                           [](YamlMap& map, Options& options) {

@@ -217,6 +217,9 @@ void read_inner(YamlMap& outer, ElasticOptions& options) {
     if (map.has(key))
       map.fail(key, "elastic shares the batch out itself; see strategy.balance and strategy.micro_batch");
   if (map.has("zero")) map.fail("zero", "elastic moves whole states when devices come and go; leave it out");
+  if (map.has("sync_every"))
+    map.fail("sync_every",
+             "elastic training is the same on any number of devices, and local steps are not; leave it out");
   options.inner = read_all_reduce(map);
   map.finish();
 }

@@ -122,8 +122,8 @@ void refuse_split_shared(const Model& model, const std::vector<LayerSharding>& s
     const auto owner = static_cast<std::size_t>(model.layers[i].weights_of);
     if (shardings[i].splits_weights || shardings[owner].splits_weights)
       throw InputError(
-          pos, fmt::format("strategy: '{}' uses the parameters of '{}', which are not split; give both a "
-                           "layout that splits no channels",
+          pos, fmt::format("strategy: '{}' uses the parameters of '{}', and parameters that layers share "
+                           "cannot be split; give both a layout that splits no channels",
                            model.layers[i].name, model.layers[owner].name));
   }
 }

@@ -176,6 +176,31 @@ TEST_CASE("jitter: who waits for fewer, or less often, waits less") {
   CHECK(neighbours_wait({&two}, false, jitter) == approx(expected_last_s({{1.0, 2}}, jitter)).epsilon(0.003));
 }
 
+TEST_CASE(
+    "jitter: local SGD waits for the last once a period, and where hosts sum gradients, there in every "
+    "step") {
+  constexpr double jitter = 0.05;
+  const auto slowdown = [&](const std::string& keys, int nodes) {
+    const lab::Experiment experiment = replicas_with(keys, nodes, "all_reduce", 4);
+    Machine machine = experiment.machine();
+    machine.step_jitter = jitter;
+    Plan plan = experiment.plan();
+    wait_for_the_last(plan, machine, experiment.cost());
+    return plan.roles[0].slowdown;
+  };
+  const auto last_of = [](std::size_t devices, double of_jitter) {
+    return expected_last_s({{1.0, devices}}, of_jitter);
+  };
+  for (const int nodes : {1, 2, 4}) {
+    CAPTURE(nodes);
+    const auto hosts = static_cast<std::size_t>(nodes);
+    CHECK(slowdown("", nodes) == approx(last_of(4 * hosts, jitter)));
+    CHECK(slowdown(", sync_every: 4", nodes) == approx(last_of(4 * hosts, jitter / 2)));
+    CHECK(slowdown(", sync_every: 4, sum_in_hosts: true", nodes) ==
+          approx(last_of(4, jitter) * (nodes == 1 ? 1 : last_of(hosts, jitter / 2))));
+  }
+}
+
 TEST_CASE("local SGD and gossip: what does not go together is refused in one line") {
   const auto error = [](const std::string& keys, const std::string& sync = "all_reduce") -> std::string {
     try {

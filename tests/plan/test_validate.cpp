@@ -218,6 +218,14 @@ TEST_CASE("sends and receives go over patterns of one round") {
         "plan: 'give' sends over a pattern of several rounds");
   CHECK(sending_over([](Pattern& pattern) { pattern.rounds.clear(); }) ==
         "plan: 'give' sends over a pattern of several rounds");
+  // The same program, in a plan whose pattern has changed since.
+  Plan plan = good_plan();
+  plan.roles[0].program.push_back(task(Task::Kind::send, "give", Task::no_stream));
+  plan.roles[0].program.back().comm = 1;
+  CHECK_NOTHROW(validate(plan, two_hosts()));
+  plan.patterns[1].rounds[0].repeat = 2;
+  CHECK_THROWS_WITH_AS(validate(plan, two_hosts()), "plan: 'give' sends over a pattern of several rounds",
+                       std::logic_error);
 }
 
 TEST_CASE("patterns name endpoints that there are, each once") {

@@ -146,8 +146,8 @@ TEST_CASE("strategies that place layers one by one refuse shared parameters in a
     CHECK(error.find('\n') == std::string::npos);
   }
   CHECK(refusal(model, "{kind: hybrid, conv: filter, fc: replicated}")
-            .find("strategy: 'head1' uses the parameters of 'head0', which are not split") !=
-        std::string::npos);
+            .find("strategy: 'head1' uses the parameters of 'head0', and parameters that layers share cannot "
+                  "be split") != std::string::npos);
   CHECK(refusal(model, "{kind: hybrid, conv: batch, fc: replicated}").empty());
 }
 

@@ -164,6 +164,35 @@ TEST_CASE("tasks: so does what is written of the experiments in configs/") {
   CHECK(refused > 0);
 }
 
+TEST_CASE("tasks: so does a step that its host begins late, of one or of several, with images to wait for") {
+  for (const char* strategy : {"{kind: data_parallel, sync: all_reduce}",
+                               "{kind: data_parallel, sync: all_reduce, sync_every: 3, sum_in_hosts: true}",
+                               "{kind: data_parallel, sync: gossip, neighbours: one_peer}"}) {
+    CAPTURE(strategy);
+    const WorkingFile file("late.yaml", fmt::format(R"(experiment: late
+model: lenet
+training: {{batch_per_device: 64, precision: fp32, optimizer: momentum, framework: tensorflow}}
+cluster: {{server: dgx1-v100, nodes: 2, devices_per_node: 4}}
+strategy: {}
+)",
+                                                    strategy));
+    const auto experiment = runs::Experiment::load("late.yaml", {});
+    Preparer preparer(experiment);
+    PreparedRun run = preparer.prepare(0);
+    for (const double interval_s : {0.0, 1e-4, 1e-2}) {
+      CAPTURE(interval_s);
+      InputFeed& feed = run.plan.input.emplace();
+      feed.prefetch = 1;
+      feed.interval_s.assign(run.machine.hosts.size(), interval_s);
+      feed.limit.resize(feed.interval_s.size());
+      std::ofstream out("late.json", std::ios::binary);
+      write_tasks(run, out);
+      out.close();
+      CHECK(replayed_outside({"late.json"}).lines == std::vector<std::string>{"late.json: the same"});
+    }
+  }
+}
+
 TEST_CASE("tasks: one number that is changed is noticed") {
   const WorkingFile folder("name", "");
   // Nothing overlaps and all are equal: everything is on the critical path.

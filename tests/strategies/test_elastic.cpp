@@ -193,6 +193,10 @@ TEST_CASE("elastic: errors name the place and what is allowed") {
                "[{at_step: 0, devices: 1}]}") ==
       "strategy.yaml:1:79: strategy.inner.micro_batches: elastic shares the batch out itself; see "
       "strategy.balance and strategy.micro_batch");
+  CHECK(error_of("{kind: elastic, inner: {kind: data_parallel, sync: all_reduce, sync_every: 2}, schedule: "
+                 "[{at_step: 0, devices: 1}]}") ==
+        "strategy.yaml:1:76: strategy.inner.sync_every: elastic training is the same on any number of "
+        "devices, and local steps are not; leave it out");
 }
 
 TEST_CASE("elastic: a batch per device is an error") {
