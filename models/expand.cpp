@@ -58,7 +58,7 @@ const Keys<EntryText>& entry_table() {
       custom_key<EntryText>("weights_of", "its own", forms::text("a name"),
                             "an entry of the same kind or block, whose parameters it uses",
                             [](YamlMap& map, EntryText& entry) {
-                              if (!map.has("weights_of")) return;
+                              if (!map.find("weights_of")) return;
                               entry.weights_of = map.text("weights_of");
                               entry.weights_pos = map.pos("weights_of");
                             })};

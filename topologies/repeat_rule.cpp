@@ -83,23 +83,25 @@ RepeatRule RepeatRule::read(YamlMap& map) {
 }
 
 void RepeatRule::for_each(RuleNames names, const std::function<void(const RuleNames&)>& write) const {
-  std::int64_t written = 0;
-  repeat(0, written, names, write);
+  Counted counted;
+  repeat(0, counted, names, write);
 }
 
-void RepeatRule::repeat(std::size_t loop, std::int64_t& written, RuleNames& names,
+void RepeatRule::repeat(std::size_t loop, Counted& counted, RuleNames& names,
                         const std::function<void(const RuleNames&)>& write) const {
   if (loop == loops_.size()) {
-    if (++written > most_repeats)
-      throw InputError(pos_, fmt::format("{}: more than {} repetitions", path_, most_repeats));
     if (when_.empty() || when_.front().value(names) != 0) write(names);
     return;
   }
   const auto& [name, count_of] = loops_[loop];
   const std::int64_t count = count_of.value(names);
   for (std::int64_t i = 0; i < count; ++i) {
+    const bool innermost = loop + 1 == loops_.size();
+    if (++counted.steps > most_repeats * static_cast<std::int64_t>(loops_.size()) ||
+        (innermost && ++counted.written > most_repeats))
+      throw InputError(pos_, fmt::format("{}: more than {} repetitions", path_, most_repeats));
     names[name] = i;
-    repeat(loop + 1, written, names, write);
+    repeat(loop + 1, counted, names, write);
   }
   names.erase(name);
 }

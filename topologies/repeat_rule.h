@@ -60,7 +60,11 @@ class RepeatRule {
   bool is_once() const { return loops_.empty() && when_.empty(); }
 
  private:
-  void repeat(std::size_t loop, std::int64_t& written, RuleNames& names,
+  /// Steps of all loops, so that loops around one that has none come to an end too.
+  struct Counted {
+    std::int64_t steps = 0, written = 0;
+  };
+  void repeat(std::size_t loop, Counted& counted, RuleNames& names,
               const std::function<void(const RuleNames&)>& write) const;
   std::vector<std::pair<std::string, RuleFormula>> loops_;
   std::vector<RuleFormula> when_;  ///< one or none

@@ -154,7 +154,7 @@ TEST_CASE("strategies that place layers one by one refuse shared parameters in a
 TEST_CASE("proof: detectors, U-Nets and a pair of networks, trained by four devices") {
   for (const char* name :
        {"retinanet_resnet50_fpn", "retinanet_resnext50_32x4d_fpn", "fasterrcnn_resnet50_fpn",
-        "maskrcnn_resnet50_fpn", "ssd300_resnet34", "ssd300_vgg16", "unet_3d_kits19",
+        "maskrcnn_resnet50_fpn", "ssd300_resnet34", "ssd300_resnet50", "ssd300_vgg16", "unet_3d_kits19",
         "stable_diffusion_v1_unet", "ddpm_cifar10", "dcgan"}) {
     CAPTURE(name);
     const lab::Experiment it = experiment(name, "{kind: data_parallel, sync: all_reduce}");

@@ -204,6 +204,8 @@ TEST_CASE("rules of cables that cannot be written out are errors at their place"
         "links[0].name: there is a cable 'x' already; give this one a `name`");
   CHECK(with_link("from: n0, to: n1, for: {i: 2000, j: 2000}, when: 0 > 1") ==
         "links[0].for: more than 1000000 repetitions");
+  CHECK(with_link("from: n0, to: n1, for: {i: 1000000000000, j: 0}") ==
+        "links[0].for: more than 1000000 repetitions");
   CHECK(with_link("from: n0, to: n1, for: [2]").starts_with("links[0].for: expected "));
   CHECK(with_fabric("{kind: custom, switches: [{name: s, for: {i: 2}}], links: []}")
             .ends_with("cluster.fabric.switches[0]: 's' is listed twice"));
