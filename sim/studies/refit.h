@@ -23,7 +23,8 @@ struct ValidatedRefit {
 /// Collects the rows of a validation that tell of a device alone.
 class Refits {
  public:
-  /// Does nothing where the step is not one device's own: several devices, a loader, an anchor, an exact device.
+  /// Does nothing where the step is not that of one device that computes the whole batch at once: several devices,
+  /// micro-batches, a loader, an anchor, an exact device. @pre the device is as the catalogue has it
   /// @param network that the row is of: rows of one network are left out together
   void add(const PreparedRun& run, const std::string& network, double images_per_s);
   /// Of the devices with rows of at least two networks, in the order of the rows.

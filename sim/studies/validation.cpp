@@ -93,6 +93,13 @@ YamlNode experiment_of(const CsvTable& table, const CsvRow& row) {
   return tree;
 }
 
+/// Whether a row describes devices itself, which a file for the catalogue could not name as its base.
+bool describes_devices(const ValidatedRow& row) {
+  return std::ranges::any_of(row.cells, [](const auto& cell) {
+    return cell.first == "cluster.devices" || cell.first.starts_with("cluster.devices.");
+  });
+}
+
 /// Dotted columns are keys of an experiment, which are checked where it is read.
 void check_columns(const CsvTable& table) {
   std::vector<std::string> known = validation_columns();
@@ -174,6 +181,7 @@ Validation validate_rows(const std::string& file, std::size_t jobs,
   Refits refits;
   for (std::size_t r = 0; r < points.size(); ++r) {
     const CsvRow& row = table.rows()[r];
+    if (describes_devices(result.rows[r])) continue;
     try {
       refits.add(preparer.prepare(points[r], nullptr), table.text(row, "model"), result.rows[r].measured);
     } catch (const InputError& error) {

@@ -11,6 +11,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 try:
@@ -95,18 +96,45 @@ class Measure(unittest.TestCase):
                                    text=True)
         try:
             port = serving.stdout.readline().split()[-1]
-            self.measure("--without-torch", "--peer", f"127.0.0.1:{port}")
+            told = self.measure("--without-torch", "--peer", f"127.0.0.1:{port}")
         finally:
             serving.kill()
             serving.communicate()
-        self.assertEqual(self.grades("servers")["fabric"], "measured")
+        if numpy:
+            self.assertEqual(self.grades("servers")["fabric"], "measured")
+        else:
+            self.assertIn("no device and no server are described", told)
+            self.assertEqual(list(self.out.iterdir()), [])
+            self.assertIn("neither PyTorch nor NumPy is here", self.measure("--without-torch", code=2))
         self.assertIn("--peer 127.0.0.1:", self.measure("--without-torch", "--peer", f"127.0.0.1:{port}", code=2))
+
+    def test_a_transfer_that_breaks_off_is_no_rate(self):
+        module = script()
+
+        def break_off(listener):
+            connection, _ = listener.accept()
+            connection.sendall(module.receive(connection, len(module.GREETING)))
+            for _ in range(200):
+                module.receive(connection, 8)
+                connection.sendall(b"!")
+            connection.close()
+        with module.listen("127.0.0.1", 0) as listener:
+            threading.Thread(target=break_off, args=(listener,), daemon=True).start()
+            port = listener.getsockname()[1]
+            with self.assertRaisesRegex(module.Failed, f"--peer 127.0.0.1:{port}: "):
+                module.Transfer("127.0.0.1", port, 1 << 20)
 
     def test_wrong_words(self):
         self.assertIn("--peer: 'ssh' is no port", self.measure("--without-torch", "--peer", "127.0.0.1:ssh", code=2))
         self.assertIn("--name: 'a/b'", self.measure("--name", "a/b", code=2))
         self.assertIn("--threads: must be at least 1", self.measure("--threads", "0", code=2))
         self.assertIn("cannot be run", self.measure("--without-torch", "--convoy", str(self.out / "none"), code=2))
+        self.assertIn("--base: is of a GPU", self.measure("--without-torch", "--base", "k80", code=2))
+
+    @unittest.skipUnless(numpy, "NumPy is not installed")
+    def test_what_cannot_be_written(self):
+        self.out.joinpath("file").write_text("")
+        self.assertRegex(self.measure("--without-torch", "--out", str(self.out / "file"), code=2), "^measure: .*Not a directory")
 
     @unittest.skipUnless(torch, "PyTorch is not installed")
     def test_with_torch(self):

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "sim/base/yaml_node.h"
 #include "sim/studies/validation.h"
 #include "tests/support/approx.h"
 
@@ -168,6 +169,31 @@ TEST_CASE("validation: nothing is refitted to rows of one network, nor written w
           .validate();
   REQUIRE(validation.refits.size() == 1);
   CHECK_FALSE(validation.refits[0].helps());
+}
+
+TEST_CASE("validation: nothing is refitted to steps in micro-batches, nor a device that the rows describe") {
+  const std::string columns = "device,model,batch_per_device,precision,images_per_s,";
+  const auto rows = [](const std::string& device, const std::string& cell) {
+    return fmt::format("{0},resnet18,32,fp32,1000,{1}\n{0},resnet34,32,fp32,600,{1}\n", device, cell);
+  };
+  const auto refits = [&](const std::string& column, const std::string& device, const std::string& cell) {
+    return Rows(columns + column + "\n" + rows(device, cell)).validate().refits.size();
+  };
+  CHECK(refits("strategy", "v100-sxm2-16gb", "{kind: single}") == 1);
+  CHECK(refits("strategy", "v100-sxm2-16gb", "\"{kind: pipeline, stages: 1, micro_batches: 8}\"") == 0);
+  CHECK(refits("cluster.devices", "card", "{card: {base: v100-sxm2-16gb}}") == 0);
+}
+
+TEST_CASE("validation: a refit is YAML, whatever its rows' file is called") {
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / fmt::format("convoy \"rows\\\n{}.csv", ::getpid());
+  std::ofstream(file) << "device,model,batch_per_device,precision,images_per_s\n"
+                         "k80,resnet18,16,fp32,80\nk80,resnet50,16,fp32,30\n";
+  const Validation validation = validate_rows(file.string(), 1, [](std::size_t, std::size_t) {});
+  std::filesystem::remove(file);
+  REQUIRE(validation.refits.size() == 1);
+  const YamlNode device = parse_yaml(validation.refits[0].yaml, "device.yaml");
+  CHECK(find_path(device, "sources.evidence")->scalar.find(file.filename().string()) != std::string::npos);
 }
 
 TEST_CASE("validation: what is wrong is told at its cell") {

@@ -64,15 +64,17 @@ double paged_images_per_s(const std::string& config, long batch, double host_ban
          run_paged(graph.dag, memory_bytes, host_bandwidth_Bps / 1e6).makespan_us;
 }
 
-Record batch_record(const std::string& config, long parts, long batch, double host_bandwidth_Bps) {
+/// @param tried the least batch that was tried: what the figures are of where not even it fits (`batch` is 0)
+Record batch_record(const std::string& config, long parts, long batch, long tried,
+                    double host_bandwidth_Bps) {
   Record record;
-  record.numbers = {{"parts", static_cast<double>(parts)}, {"batch", static_cast<double>(batch)}};
-  if (batch > 0) {
-    record.numbers["paged_images_per_s"] = paged_images_per_s(config, batch, host_bandwidth_Bps);
-    const RunResult result = simulate(prepare(config, parts, batch), false).result;
-    record.numbers["fullest_share"] = result.peak_memory_bytes / result.device_memory_bytes;
-    record.numbers["throughput_images_per_s"] = result.throughput_images_per_s;
-  }
+  const long simulated = batch > 0 ? batch : tried;
+  const RunResult result = simulate(prepare(config, parts, simulated), false).result;
+  record.numbers = {{"parts", static_cast<double>(parts)},
+                    {"batch", static_cast<double>(batch)},
+                    {"paged_images_per_s", paged_images_per_s(config, simulated, host_bandwidth_Bps)},
+                    {"fullest_share", result.peak_memory_bytes / result.device_memory_bytes},
+                    {"throughput_images_per_s", batch > 0 ? result.throughput_images_per_s : 0}};
   return record;
 }
 
@@ -85,11 +87,12 @@ std::vector<Record> largest_batch_records(YamlMap& map, std::size_t jobs) {
   const std::vector<long> parts = whole_numbers(map, "parts");
   const double host_bandwidth_Bps = map.quantity("host_bandwidth", Dimension::bandwidth, true);
   const long alone = largest_batch(config, 1, 1, most, halvings_alone);
-  std::vector<Record> records{batch_record(config, 1, alone, host_bandwidth_Bps)};
+  const long least = std::max(1L, alone);
+  std::vector<Record> records{batch_record(config, 1, alone, least, host_bandwidth_Bps)};
   for (const std::string& answer : answers_of_workers(parts.size(), jobs, [&](std::size_t i) {
          const long p = parts[i];
-         const long batch = largest_batch(config, p, p * alone, 2 * p * alone, halvings);
-         return to_json({batch_record(config, p, batch, host_bandwidth_Bps)});
+         const long batch = largest_batch(config, p, p * least, 2 * p * least, halvings);
+         return to_json({batch_record(config, p, batch, p * least, host_bandwidth_Bps)});
        }))
     records.push_back(records_from_json(answer).front());
   return records;
