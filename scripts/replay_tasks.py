@@ -145,6 +145,7 @@ class Replay:
         self.end_s, self.latches, self.meetings = {}, {}, collections.defaultdict(list)  # end_s: by member and task
         self.role_of, self.flows, self.group_of = {}, collections.defaultdict(list), {}
         self.last_sent = {}  # by flow: latch that its last message opens
+        self.began_s = collections.defaultdict(float)  # by member: when its host began to issue
         for number, pattern in enumerate(tasks["patterns"]):
             for group in pattern["groups"]:
                 self.group_of.update({(number, member): group["members"] for member in group["members"]})
@@ -192,12 +193,14 @@ class Replay:
         yield self.latch((member, number), len(task["waits"]))
         processor, collective = self.processors[member], task["kind"] == "collective"
         processor.change(collectives=processor.collectives + collective)
+        if task.get("begins_step"):
+            self.began_s[member] = self.engine.now_s
         before_s = processor.computed_s
         if task["kind"] != "compute":
             yield from self.communicate(member, task["kind"], task["communication"])
         processor.change()
         owed_s = processor.taken * (processor.computed_s - before_s) if collective else 0
-        operations = [(0.0, owed_s)] if owed_s else operations
+        operations = [(0.0, owed_s)] if owed_s else [(issued_s + self.began_s[member], time_s) for issued_s, time_s in operations]
         if operations:
             yield from processor.work(operations, not collective)
         processor.change(collectives=processor.collectives - collective)
@@ -234,9 +237,10 @@ class Replay:
 
 
 def operations_of(role, endpoint):
-    """Of each task: when the host has issued its operations, and how long they take on this endpoint."""
+    """Of each task: how long after it began the host has issued its operations, and how long they take on this endpoint."""
     issued_s, result = 0.0, []
     for task in role["program"]:
+        issued_s = 0.0 if task.get("begins_step") else issued_s
         result.append([(0.0, task["seconds"])] if task.get("seconds") else [])
         for op in task.get("ops", []):
             issue_s, time_s = (op[key][endpoint["type"]] if isinstance(op[key], dict) else op[key] for key in ("issue_s", "time_s"))
@@ -261,11 +265,11 @@ def steady_step_s(ends_s):
     return (ends_s[last] - ends_s[first]) / (last - first)
 
 
-def with_input_s(feed, step_s):
+def with_input_s(feed, step_s, steps):
     depth, ends_s, ready_s = feed["prefetch"], [0.0], [0.0] * len(feed["interval_s"])
     taken_s = [[0.0] * depth for _ in ready_s]  # by host and batch
     for _ in range(64):
-        ready_s = [max(before_s, taken[-depth] if depth else ends_s[-1]) + interval_s
+        ready_s = [max(before_s, taken[-depth] if depth else ends_s[-1]) + interval_s * steps
                    for before_s, taken, interval_s in zip(ready_s, taken_s, feed["interval_s"])]
         taken_s = [[*taken, max(ends_s[-1], host_s)] for taken, host_s in zip(taken_s, ready_s)]
         ends_s.append(max(ends_s[-1], *ready_s) + step_s)
@@ -279,6 +283,7 @@ def result_of(tasks):
     if len(replayed.end_s) < sum(len(role["members"]) * len(role["program"]) for role in roles):
         raise ValueError("the programs cannot finish")
     step_s, sizes, link_bytes = max(replayed.end_s.values(), default=0.0), collections.Counter(), [0.0] * len(tasks["links"])
+    steps = tasks.get("steps", 1)  # that the programs are of
     for communication in tasks["communications"]:  # an endless run has several of a pattern alike, and says how many a step has
         number, size = communication["pattern"], communication["bytes"]
         sizes[number] = size * endless["uses_per_step"][number] if endless else sizes[number] + size
@@ -289,9 +294,9 @@ def result_of(tasks):
         ends_s = sorted(max(replayed.end_s[member, end["task"]] for end in step for member in roles[end["role"]]["members"])
                         for step in endless["steps"])
         step_s = steady_step_s(ends_s[:endless["steady_steps"]])
-    step_s = with_input_s(tasks["input"], step_s) if "input" in tasks else step_s
+    step_s = with_input_s(tasks["input"], step_s, steps) if "input" in tasks else step_s
     peaks = [peak_bytes(replayed.role_of[end]) if end in replayed.role_of else 0.0 for end in range(len(tasks["endpoints"]))]
-    return {"step_time_s": [step_s], "link_bytes": link_bytes, "peak_memory_bytes": peaks}
+    return {"step_time_s": [step_s / steps], "link_bytes": [size / steps for size in link_bytes], "peak_memory_bytes": peaks}
 
 
 def check(path):
