@@ -82,14 +82,14 @@ class Estimates {
   double electricity_usd_per_j(std::size_t candidate) const { return electricity_usd_per_j_[candidate]; }
 
  private:
-  void add_setup(const Setup& setup);
+  void add_setup(const Setup& setup, std::map<std::string, std::string>& method_doubts);
   void add_candidate(const Candidate& candidate);
 
   const Trials& trials_;
   std::vector<std::optional<EpochsNeeded>> epochs_;  ///< by setup
   std::vector<double> idle_w_;                       ///< of its machines when nothing computes
   std::vector<std::int64_t> hosts_;
-  std::map<std::string, std::string> method_doubts_;   ///< by strategy; "": none
+  std::vector<std::string> method_doubts_;  ///< by setup; "": none
   std::map<std::int64_t, std::optional<EpochsNeeded>> epochs_of_batch_;
   std::map<std::string, std::string> network_doubts_;  ///< by the order's kinds, of several hosts; "": none
   /// What takes hosts away, and for how long.

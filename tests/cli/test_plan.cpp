@@ -68,7 +68,7 @@ TEST_CASE("plan: check counts its candidates, run says where to go, wrong files 
             "epochs for global batches of 1632 to 67840; those of all candidates, 8 to 256, lie outside") !=
         std::string::npos);
   const Finished above = place.convoy({"plan", "plan.yaml", "--set", "goal={target: resnet50-imagenet-75.9}",
-                                       "--set", "plan.batch_per_device=[2097152, 100000]"});
+                                       "--set", "plan.batch_per_device=[131072, 100000]"});
   CHECK(above.exit_code == 2);
   CHECK(above.err.find("epochs for global batches up to 67840; those of all candidates") !=
         std::string::npos);
