@@ -212,6 +212,7 @@ std::tuple<std::string, std::string, std::string> diagnose_step(
     const std::optional<std::size_t>& jobs, const std::string& joint_trace) {
   const py::gil_scoped_release unlocked;
   const Experiment experiment = experiment_of(file, text, settings);
+  refuse_input(joint_trace, {trace, file});
   const TraceDiagnosis diagnosis = diagnose_trace(trace, experiment, jobs_or_all(jobs), !joint_trace.empty());
   if (!joint_trace.empty())
     write_file(joint_trace, [&](std::ostream& out) { write_joint_trace(diagnosis, out); });

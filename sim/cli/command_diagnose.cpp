@@ -10,6 +10,7 @@ namespace convoy::inline cli {
 Exit diagnose_command(const DiagnoseArguments& arguments) {
   const Experiment experiment = Experiment::load(arguments.file, arguments.settings);
   const std::string& joint = arguments.joint_trace;
+  refuse_input(joint, {arguments.trace, arguments.file});
   const TraceDiagnosis diagnosis =
       diagnose_trace(arguments.trace, experiment, arguments.jobs, !joint.empty());
   if (!joint.empty()) write_file(joint, [&](std::ostream& out) { write_joint_trace(diagnosis, out); });

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
-#include <fstream>
 #include <optional>
 #include <ostream>
 #include <utility>
@@ -17,22 +16,13 @@
 
 namespace convoy::inline cli {
 
-namespace {
-
-void write_task(const std::string& file, const std::string& text) {
-  std::ofstream stream(file);
-  stream << text;
-  if (!stream.flush()) throw InputError({file, 0, 0}, "cannot be written");
-}
-
-}  // namespace
-
 Exit plan_command(const PlanArguments& arguments) {
   const Experiment experiment = Experiment::load(arguments.file, arguments.settings);
   const PlanSpec spec = read_plan(experiment, arguments.prices);
   const std::string path = arguments.out.empty() ? "runs/" + experiment.name() : arguments.out;
   const bool to_folder = !arguments.json || !arguments.out.empty();
   if (to_folder) OutputFolder::check(path);
+  refuse_input(arguments.skypilot, {arguments.file, arguments.prices});
   PlanOptions options;
   options.jobs = arguments.jobs;
   options.exhaustive = arguments.exhaustive;
@@ -55,7 +45,10 @@ Exit plan_command(const PlanArguments& arguments) {
   });
   if (arguments.json)
     for (const LeftOut& each : answer.left_out) tell("convoy: {}\n", left_out_text(each));
-  if (!arguments.skypilot.empty()) write_task(arguments.skypilot, skypilot_task(answer, arguments.file));
+  if (answer.choice && !arguments.skypilot.empty()) {
+    const std::string task = skypilot_task(answer, arguments.file);
+    write_file(arguments.skypilot, [&](std::ostream& out) { out << task; });
+  }
   if (answer.choice) return Exit::done;
   tell("convoy: no candidate meets the constraints; nearest is {}: {}\n", answer.nearest->name,
        answer.nearest->text);

@@ -195,7 +195,10 @@ FinishedRun run_points(const Experiment& experiment, const RunArguments& argumen
   if (!path.empty()) OutputFolder::check(path);
   if (experiment.jobs())
     read_job_study(*experiment.jobs());  // what is wrong with it comes before what takes time
-  if (!arguments.tasks.empty()) check_tasks(experiment, arguments);
+  if (!arguments.tasks.empty()) {
+    refuse_input(arguments.tasks, {arguments.file});
+    check_tasks(experiment, arguments);
+  }
   // What is wrong with the experiment is told before anything is written.
   Preparer preparer(experiment);
   StoreSubject subject = make_subject(

@@ -48,14 +48,22 @@ const GridRegion* grid_of(const std::string& region) {
   return found == all.end() ? nullptr : &*found;
 }
 
+/// Half a step's interval after it got longer by waiting. @param reach of the step before, as a share of it
+/// @param of_several what steps of several devices err by, as a share, which grows with the step
+double reach_waiting(double reach, double of_several, double longer) {
+  const double of_parts = std::sqrt(std::max(0.0, reach * reach - of_several * of_several));
+  return std::hypot(of_parts / longer, of_several);
+}
+
 }  // namespace
 
 Estimates::Estimates(const Trials& trials) : trials_(trials) {
-  for (const Setup& setup : trials.space().setups) add_setup(setup);
+  std::map<std::string, std::string> method_doubts;  // by strategy
+  for (const Setup& setup : trials.space().setups) add_setup(setup, method_doubts);
   for (const Candidate& candidate : trials.space().candidates) add_candidate(candidate);
 }
 
-void Estimates::add_setup(const Setup& setup) {
+void Estimates::add_setup(const Setup& setup, std::map<std::string, std::string>& method_doubts) {
   const auto [epochs, is_new_batch] = epochs_of_batch_.try_emplace(setup.global_batch);
   if (is_new_batch) epochs->second = trials_.spec().goal.epochs(static_cast<double>(setup.global_batch));
   epochs_.push_back(epochs->second);
@@ -70,8 +78,9 @@ void Estimates::add_setup(const Setup& setup) {
   }
   idle_w_.push_back(idle_w);
   hosts_.push_back(hosts);
-  if (const auto [doubt, is_new] = method_doubts_.try_emplace(to_flow(setup.strategy)); is_new)
-    doubt->second = read_strategy(setup.strategy)->trains_otherwise();
+  const auto [doubt_of_method, is_new_method] = method_doubts.try_emplace(to_flow(setup.strategy));
+  if (is_new_method) doubt_of_method->second = read_strategy(setup.strategy)->trains_otherwise();
+  method_doubts_.push_back(doubt_of_method->second);
   if (hosts > 1)
     if (const auto [doubt, is_new] = network_doubts_.try_emplace(kinds_of(setup.order)); is_new)
       doubt->second = doubt_of_network(setup.order, trials_.servers());
@@ -108,8 +117,7 @@ std::vector<std::string> Estimates::doubts(std::size_t c) const {
       doubts.push_back(fmt::format("{}: {}", price.server, doubt));
   if (const auto doubt = trials_.spec().goal.batch_doubt(static_cast<double>(setup.global_batch)))
     doubts.push_back(*doubt);
-  if (const std::string& doubt = method_doubts_.at(to_flow(setup.strategy)); !doubt.empty())
-    doubts.push_back(doubt);
+  if (const std::string& doubt = method_doubts_[candidate.setup]; !doubt.empty()) doubts.push_back(doubt);
   if (hosts_[candidate.setup] > 1)
     if (const std::string& doubt = network_doubts_.at(kinds_of(setup.order)); !doubt.empty())
       doubts.push_back(doubt);
@@ -187,12 +195,20 @@ std::pair<double, double> Estimates::rate_factors(std::size_t c) const {
   return risk ? std::pair{risk->least_rate, risk->most_rate} : std::pair{1.0, 1.0};
 }
 
-std::pair<double, double> Estimates::own_factors(std::size_t c) const {
-  const std::size_t setup = trials_.space().candidates[c].setup;
-  const Trial& trial = trials_.trial(setup);
-  const EpochsNeeded& epochs = *epochs_[setup];
-  return {std::max(0.0, 1 - std::hypot(1 - trial.step_low, 1 - epochs.least / epochs.epochs)),
-          1 + std::hypot(trial.step_high - 1, epochs.most / epochs.epochs - 1)};
+std::pair<double, double> Estimates::own_factors(std::size_t c, const Scenario& scenario) const {
+  const std::size_t s = trials_.space().candidates[c].setup;
+  const Trial& trial = trials_.trial(s);
+  const EpochsNeeded& epochs = *epochs_[s];
+  double less = 1 - trial.step_low, more = trial.step_high - 1;
+  const double waited_s = scenario.input ? waited_for_s(trials_.setup(s), *scenario.input) : 0;
+  if (waited_s > trial.step_s) {
+    const bool several = trials_.setup(s).devices > 1;
+    const double longer = waited_s / trial.step_s;
+    less = reach_waiting(less, several ? -std::expm1(-quantile_80 * devices_spread()) : 0, longer);
+    more = reach_waiting(more, several ? std::expm1(quantile_80 * devices_spread()) : 0, longer);
+  }
+  return {std::max(0.0, 1 - std::hypot(less, 1 - epochs.least / epochs.epochs)),
+          1 + std::hypot(more, epochs.most / epochs.epochs - 1)};
 }
 
 bool needs_price(const Scenario& scenario) {
@@ -207,7 +223,7 @@ std::string Estimates::out(std::size_t c, const Scenario& scenario) const {
   const PlanConstraints& limits = scenario.constraints;
   if (limits.max_devices && setup.devices > *limits.max_devices) return "max_devices";
   if (limits.max_global_batch && setup.global_batch > *limits.max_global_batch) return "max_global_batch";
-  if (!trials_.spec().goal.is_given() && !method_doubts_.at(to_flow(setup.strategy)).empty()) return "method";
+  if (!trials_.spec().goal.is_given() && !method_doubts_[candidate.setup].empty()) return "method";
   if (!epochs_[candidate.setup]) return "goal";
   if (needs_price(scenario) && candidate.prices.empty()) return "price";
   if (scenario.objective == PlanObjective::carbon && !grids_[c]) return "carbon";

@@ -75,20 +75,21 @@ class Estimates {
   /// The ends of what is known of how often the candidate's machines go, as factors of the rate that counts.
   std::pair<double, double> rate_factors(std::size_t candidate) const;
   /// Where the time of a simulated candidate lies four times of five, as factors of it, by what is its own: its
-  /// step and its epochs, which err independently. What whole runs have in common is no part of it.
-  std::pair<double, double> own_factors(std::size_t candidate) const;
+  /// step and its epochs, which err independently. What whole runs have in common is no part of it. Where the scenario's
+  /// input is what steps wait for, its rate is known: computing and messages err by as many seconds as without it.
+  std::pair<double, double> own_factors(std::size_t candidate, const Scenario& scenario) const;
   /// What machines of one's own pay for the order's energy; 0: they are rented.
   double electricity_usd_per_j(std::size_t candidate) const { return electricity_usd_per_j_[candidate]; }
 
  private:
-  void add_setup(const Setup& setup);
+  void add_setup(const Setup& setup, std::map<std::string, std::string>& method_doubts);
   void add_candidate(const Candidate& candidate);
 
   const Trials& trials_;
   std::vector<std::optional<EpochsNeeded>> epochs_;  ///< by setup
   std::vector<double> idle_w_;                       ///< of its machines when nothing computes
   std::vector<std::int64_t> hosts_;
-  std::map<std::string, std::string> method_doubts_;   ///< by strategy; "": none
+  std::vector<std::string> method_doubts_;  ///< by setup; "": none
   std::map<std::int64_t, std::optional<EpochsNeeded>> epochs_of_batch_;
   std::map<std::string, std::string> network_doubts_;  ///< by the order's kinds, of several hosts; "": none
   /// What takes hosts away, and for how long.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <set>
 #include <tuple>
@@ -74,6 +75,8 @@ std::vector<std::int64_t> tried_batches(const PlanSpec& spec, const ServerSpec& 
   for (std::int64_t batch = 1; batch <= largest_tried_batch; batch *= 2) batches.insert(batch);
   for (const double run : spec.goal.batches())
     for (const std::int64_t nodes : spec.nodes) {
+      constexpr double most_images = 1e15;  // of which a double has all digits
+      if (run < 1 || run > most_images || run != std::floor(run)) continue;
       const auto global = static_cast<std::int64_t>(run);
       const std::int64_t devices = nodes * server.device_count();
       if (global % devices == 0 && global / devices <= largest_tried_batch) batches.insert(global / devices);

@@ -291,4 +291,12 @@ void write_file(const std::string& path, const std::function<void(std::ostream&)
   if (!out.flush()) throw OutputError(fmt::format("{}: cannot be written: {}", path, reason()));
 }
 
+void refuse_input(const std::string& path, const std::vector<std::string>& inputs) {
+  for (const std::string& input : inputs) {
+    std::error_code none;
+    if (fs::equivalent(path, input, none))
+      throw OutputError(fmt::format("{}: cannot be written: it is read, as {}", path, input));
+  }
+}
+
 }  // namespace convoy::runs

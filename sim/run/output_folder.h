@@ -74,4 +74,8 @@ void write_stdout(const std::function<void(std::ostream&)>& content);
 /// Replaces a file of any name. @throws OutputError when writing fails
 void write_file(const std::string& path, const std::function<void(std::ostream&)>& content);
 
+/// For before anything is computed. @param inputs what the command reads, of which some may be no files
+/// @throws OutputError: writing the file would replace one of them
+void refuse_input(const std::string& path, const std::vector<std::string>& inputs);
+
 }  // namespace convoy::runs

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
@@ -68,10 +69,48 @@ TEST_CASE("plan: check counts its candidates, run says where to go, wrong files 
             "epochs for global batches of 1632 to 67840; those of all candidates, 8 to 256, lie outside") !=
         std::string::npos);
   const Finished above = place.convoy({"plan", "plan.yaml", "--set", "goal={target: resnet50-imagenet-75.9}",
-                                       "--set", "plan.batch_per_device=[2097152, 100000]"});
+                                       "--set", "plan.batch_per_device=[131072, 100000]"});
   CHECK(above.exit_code == 2);
   CHECK(above.err.find("epochs for global batches up to 67840; those of all candidates") !=
         std::string::npos);
+}
+
+TEST_CASE("plan: the task for SkyPilot replaces no file that is read, and there is none without a choice") {
+  const Workplace place;
+  place.file("plan.yaml", plan_text("deadline: 48h"));
+  const std::string plan = place.read("plan.yaml");
+  const Finished over = place.convoy({"plan", "plan.yaml", "--skypilot", "./plan.yaml"});
+  CHECK(over.exit_code == 2);
+  CHECK(over.err.find("./plan.yaml: cannot be written: it is read, as plan.yaml") != std::string::npos);
+  CHECK(place.read("plan.yaml") == plan);
+  REQUIRE(place.convoy({"plan", "plan.yaml", "--json", "--skypilot", "task.yaml"}).exit_code == 0);
+  CHECK(place.read("task.yaml").find("\n  instance_type: p3.2xlarge\n") != std::string::npos);
+  place.file("plan.yaml", plan_text("deadline: 1s"));
+  const Finished none = place.convoy({"plan", "plan.yaml", "--json", "--skypilot", "none.yaml"});
+  CHECK(none.exit_code == 1);
+  CHECK(none.err.find("nearest is deadline") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(place.path() / "none.yaml"));
+}
+
+TEST_CASE(
+    "plan: a noise scale is of the runs of one optimizer, and batches of a table that are no whole numbers "
+    "are none to try") {
+  const Workplace place;
+  place.file("runs.csv", "batch,epochs,optimizer\n256,31,sgd\n2048,35,lars\n16384,62,lars\n");
+  const Finished several = place.convoy({"calibrate", "runs.csv"});
+  CHECK(several.exit_code == 2);
+  CHECK(several.err ==
+        "runs.csv: rows of several optimizers: a noise scale is that of one, so give a file for each\n");
+  place.file("runs.csv", "batch,epochs,optimizer\n256,31,lars\n2048,35,lars\n16384,62,lars\n");
+  CHECK(place.convoy({"calibrate", "runs.csv"}).exit_code == 0);
+  place.file("runs.csv", "batch,epochs\n0.5,31\n2048,35\n16384,62\n1e30,90\n");
+  place.file(
+      "plan.yaml",
+      "experiment: p\nmodel: alexnet\ntraining: {dataset: {samples: 100000}}\ngoal: {table: runs.csv}\n"
+      "plan: {servers: [aws-p3.2xlarge]}\n");
+  const Finished plan = place.convoy({"plan", "plan.yaml", "--json"});
+  CAPTURE(plan.err);
+  CHECK(plan.exit_code == 0);
 }
 
 TEST_CASE("plan: where no server is left the error names the constraint, or the market, that leaves none") {
