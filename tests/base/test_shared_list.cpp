@@ -26,7 +26,7 @@ TEST_CASE("shared list: copies share elements until one is changed") {
   CHECK(own != &copy[0]);
 }
 
-TEST_CASE("shared list: equal content is another list, and none is empty") {
+TEST_CASE("shared list: equal content is another list, and no list is an empty one") {
   const SharedList<int> one{1}, another{1};
   CHECK(!(one == another));
   SharedList<int> none;
