@@ -60,6 +60,7 @@ const Keys<EntryText>& entry_table() {
                             [](YamlMap& map, EntryText& entry) {
                               if (!map.find("weights_of")) return;
                               entry.weights_of = map.text("weights_of");
+                              if (entry.weights_of.empty()) map.fail("weights_of", "expected a name");
                               entry.weights_pos = map.pos("weights_of");
                             })};
   return keys;

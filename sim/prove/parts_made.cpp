@@ -101,9 +101,11 @@ void PartsProver::add_all(Device& device, TaskId t, const OpMeaning& means) {
       }
       for (const Box& rest : difference(region, part.box)) next.emplace_back(rest, terms);
       const std::optional<Terms> both = joined(terms, part.terms);
-      if (!both)
+      if (!both) {
+        terms_of(means.layer, region);  // where an operation has two of the terms this is not covered
         throw Refuted(fmt::format("{}: a part of the gradient of {} is added twice", at(device, t),
                                   of_layer(means.layer, intersection(region, part.box))));
+      }
       next.emplace_back(intersection(region, part.box), std::move(*both));
     }
     regions = std::move(next);
@@ -132,9 +134,11 @@ void PartsProver::add_parts(Device& device, TaskId t, const OpMeaning& means) {
       if (has.empty()) continue;
       std::vector<Box>& all = by_term[term];
       for (const Box& other : all)
-        if (overlap(other, has))
+        if (overlap(other, has)) {
+          terms_of(means.layer, box);
           throw Refuted(fmt::format("{}: what {} makes for the gradient of {} is added twice", at(device, t),
                                     graph_.operations[term.operation].name, of_layer(means.layer, has)));
+        }
       all.push_back(has);
     }
   Terms terms;

@@ -323,7 +323,22 @@ TEST_CASE("weights that two layers share are counted once, and duplicates by Ide
   });
   CHECK(summarize(model).parameters == 32);
   CHECK(summarize(model).forward_macs == 3 * 16 * 48);
-  CHECK(build_training_graph(model, {}).parameters.size() == 2);
+  const TrainingGraph graph = build_training_graph(model, {});
+  CHECK(graph.parameters.size() == 2);
+  // as it is written by hand
+  CHECK(model.layers[1].weights_of == 0);
+  CHECK(!model.layers[2].shares());
+  const std::string conv = "kind: conv2d, out_channels: 4, kernel: 1, bias: false";
+  const Model written = model_from(fmt::format(
+      "\n  name: toy\n  input: [4, 8, 6]\n  loss: cross_entropy\n  layers:\n  - {{name: a, {0}}}\n"
+      "  - {{name: b, weights_of: a, {0}}}\n  - {{name: c, {0}}}\n",
+      conv));
+  const TrainingGraph by_hand = build_training_graph(written, {});
+  REQUIRE(graph.operations.size() == by_hand.operations.size());
+  for (std::size_t i = 0; i < graph.operations.size(); ++i) {
+    CHECK(graph.operations[i].work == by_hand.operations[i].work);
+    CHECK(graph.operations[i].inputs == by_hand.operations[i].inputs);
+  }
 }
 
 TEST_CASE("weights listed among the inputs, without initialisers, are weights") {

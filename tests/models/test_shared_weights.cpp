@@ -174,6 +174,7 @@ TEST_CASE("what cannot be shared is an error of one line") {
       "would have the parameters of itself");
   has(error_in("  - {name: norm, kind: batch_norm}\n  - {name: b, kind: batch_norm, weights_of: norn}\n"),
       "weights_of: 'norn' is not a layer (did you mean 'norm'?); it names another entry with `kind`");
+  has(error_in(conv + "  - {name: b, kind: batch_norm, weights_of: ''}\n"), "weights_of: expected a name");
   const auto with_blocks = [](const std::string& layers) {
     return error_of(
         "\n  name: toy\n  input: [4, 8, 8]\n  blocks:\n    one:\n      arguments: {deep: false}\n      "
