@@ -44,8 +44,9 @@ double price_factor(const PlanSpec& spec, const CandidateResultOfPlan& result) {
   return std::exp(reach);
 }
 
-void add_intervals(const Planner& planner, std::size_t c, CandidateResultOfPlan& result) {
-  const std::pair<double, double> own = planner.estimates().own_factors(c);
+void add_intervals(const Planner& planner, std::size_t c, const Scenario& scenario,
+                   CandidateResultOfPlan& result) {
+  const std::pair<double, double> own = planner.estimates().own_factors(c, scenario);
   result.time_interval = around(result.figures.time_s, own);
   const auto [least_rate, most_rate] = planner.estimates().rate_factors(c);
   const DrawnInterruptions drawn = draw_interruptions(
@@ -174,7 +175,7 @@ CandidateResultOfPlan result_of(const Planner& planner, std::size_t c, const Sce
   result.step_time_s = trial.step_s;
   result.peak_memory_bytes = trial.peak_memory_bytes;
   result.doubtful = planner.estimates().doubtful(c);
-  add_intervals(planner, c, result);
+  add_intervals(planner, c, scenario, result);
   return result;
 }
 

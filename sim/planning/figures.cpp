@@ -48,6 +48,13 @@ const GridRegion* grid_of(const std::string& region) {
   return found == all.end() ? nullptr : &*found;
 }
 
+/// Half a step's interval after it got longer by waiting. @param reach of the step before, as a share of it
+/// @param of_several what steps of several devices err by, as a share, which grows with the step
+double reach_waiting(double reach, double of_several, double longer) {
+  const double of_parts = std::sqrt(std::max(0.0, reach * reach - of_several * of_several));
+  return std::hypot(of_parts / longer, of_several);
+}
+
 }  // namespace
 
 Estimates::Estimates(const Trials& trials) : trials_(trials) {
@@ -187,12 +194,20 @@ std::pair<double, double> Estimates::rate_factors(std::size_t c) const {
   return risk ? std::pair{risk->least_rate, risk->most_rate} : std::pair{1.0, 1.0};
 }
 
-std::pair<double, double> Estimates::own_factors(std::size_t c) const {
-  const std::size_t setup = trials_.space().candidates[c].setup;
-  const Trial& trial = trials_.trial(setup);
-  const EpochsNeeded& epochs = *epochs_[setup];
-  return {std::max(0.0, 1 - std::hypot(1 - trial.step_low, 1 - epochs.least / epochs.epochs)),
-          1 + std::hypot(trial.step_high - 1, epochs.most / epochs.epochs - 1)};
+std::pair<double, double> Estimates::own_factors(std::size_t c, const Scenario& scenario) const {
+  const std::size_t s = trials_.space().candidates[c].setup;
+  const Trial& trial = trials_.trial(s);
+  const EpochsNeeded& epochs = *epochs_[s];
+  double less = 1 - trial.step_low, more = trial.step_high - 1;
+  const double waited_s = scenario.input ? waited_for_s(trials_.setup(s), *scenario.input) : 0;
+  if (waited_s > trial.step_s) {
+    const bool several = trials_.setup(s).devices > 1;
+    const double longer = waited_s / trial.step_s;
+    less = reach_waiting(less, several ? -std::expm1(-quantile_80 * devices_spread()) : 0, longer);
+    more = reach_waiting(more, several ? std::expm1(quantile_80 * devices_spread()) : 0, longer);
+  }
+  return {std::max(0.0, 1 - std::hypot(less, 1 - epochs.least / epochs.epochs)),
+          1 + std::hypot(more, epochs.most / epochs.epochs - 1)};
 }
 
 bool needs_price(const Scenario& scenario) {

@@ -75,8 +75,9 @@ class Estimates {
   /// The ends of what is known of how often the candidate's machines go, as factors of the rate that counts.
   std::pair<double, double> rate_factors(std::size_t candidate) const;
   /// Where the time of a simulated candidate lies four times of five, as factors of it, by what is its own: its
-  /// step and its epochs, which err independently. What whole runs have in common is no part of it.
-  std::pair<double, double> own_factors(std::size_t candidate) const;
+  /// step and its epochs, which err independently. What whole runs have in common is no part of it. Where the scenario's
+  /// input is what steps wait for, its rate is known: computing and messages err by as many seconds as without it.
+  std::pair<double, double> own_factors(std::size_t candidate, const Scenario& scenario) const;
   /// What machines of one's own pay for the order's energy; 0: they are rented.
   double electricity_usd_per_j(std::size_t candidate) const { return electricity_usd_per_j_[candidate]; }
 

@@ -59,8 +59,8 @@ Rank front_order(const Standing& bound) {
 bool is_tie(const Estimates& estimates, std::size_t loser, std::size_t winner, const Scenario& scenario) {
   const double more = value_of(scenario.objective, estimates.figures(loser, scenario)),
                least = value_of(scenario.objective, estimates.figures(winner, scenario));
-  return std::isfinite(more) && within_interval(more, estimates.own_factors(loser).first, least,
-                                                estimates.own_factors(winner).second);
+  return std::isfinite(more) && within_interval(more, estimates.own_factors(loser, scenario).first, least,
+                                                estimates.own_factors(winner, scenario).second);
 }
 
 bool may_run(TrialState state) {

@@ -4,25 +4,42 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "sim/results/write_trace.h"
 
 namespace convoy::inline results {
 namespace {
 
-/// The size from which on at most `most` of all stay; -1: all do.
-double least_kept(std::vector<double> sizes, std::size_t most) {
-  if (sizes.size() <= most) return -1;
-  std::nth_element(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(most), sizes.end(),
-                   std::greater<>());
-  return sizes[most];
-}
+/// Which of many sizes are the largest: all above one, and of those that equal it the first.
+template <class Size>
+class Largest {
+ public:
+  /// @pre there are more than `most`
+  Largest(std::vector<Size> sizes, std::size_t most) : equal_(most) {
+    if (most == 0) return;
+    const auto last = sizes.begin() + static_cast<std::ptrdiff_t>(most - 1);
+    std::nth_element(sizes.begin(), last, sizes.end(), std::greater<>());
+    least_ = *last;
+    equal_ -= static_cast<std::size_t>(
+        std::count_if(sizes.begin(), last, [&](const Size& size) { return size > *least_; }));
+  }
 
-double size_of(const TraceSpan& span) {
-  constexpr double critical = 1e100;  // before all others
-  return span.end_s - span.start_s + (span.critical ? critical : 0);
-}
+  /// To be asked once of each, in order.
+  bool has(const Size& size) {
+    if (!least_ || size < *least_) return false;
+    return size > *least_ || (equal_ > 0 && equal_-- > 0);
+  }
+
+ private:
+  std::optional<Size> least_;  ///< nothing: none is kept
+  std::size_t equal_;          ///< so many of those that are as large are still to be kept
+};
+
+/// Those of the critical path come before all others.
+std::pair<bool, double> size_of(const TraceSpan& span) { return {span.critical, span.end_s - span.start_s}; }
 
 /// By how much of its range a counter changes at each of its points.
 template <class Points, class Level>
@@ -43,28 +60,28 @@ double memory_level(const TraceMemoryPoint& point) {
 double traffic_level(const TraceTrafficPoint& point) { return point.sent_Bps + point.received_Bps; }
 
 /// @returns how many were taken away
-template <class Items>
-std::int64_t keep(Items& items, const std::vector<double>& sizes, double least) {
-  if (least < 0) return 0;
+template <class Items, class Size>
+std::int64_t keep(Items& items, const std::vector<Size>& sizes, Largest<Size>& largest) {
   Items kept;
   for (std::size_t i = 0; i < items.size(); ++i)
-    if (sizes[i] > least) kept.push_back(std::move(items[i]));
+    if (largest.has(sizes[i])) kept.push_back(std::move(items[i]));
   const std::size_t lost = items.size() - kept.size();
   items = std::move(kept);
   return static_cast<std::int64_t>(lost);
 }
 
 void keep_spans(std::vector<TraceProcess>& processes, std::size_t most) {
-  std::vector<double> sizes;
+  std::vector<std::pair<bool, double>> sizes;
   for (const TraceProcess& process : processes)
     for (const TraceThread& thread : process.threads)
       for (const TraceSpan& span : thread.spans) sizes.push_back(size_of(span));
-  const double least = least_kept(std::move(sizes), most);
+  if (sizes.size() <= most) return;
+  Largest largest(std::move(sizes), most);
   for (TraceProcess& process : processes)
     for (TraceThread& thread : process.threads) {
-      std::vector<double> of_thread;
+      std::vector<std::pair<bool, double>> of_thread;
       for (const TraceSpan& span : thread.spans) of_thread.push_back(size_of(span));
-      process.left_out += keep(thread.spans, of_thread, least);
+      process.left_out += keep(thread.spans, of_thread, largest);
     }
 }
 
@@ -75,11 +92,12 @@ void keep_points(std::vector<TraceProcess>& processes, std::size_t most) {
       for (const double change : changes_of(memory.points, memory_level)) sizes.push_back(change);
     for (const double change : changes_of(process.traffic, traffic_level)) sizes.push_back(change);
   }
-  const double least = least_kept(std::move(sizes), most);
+  if (sizes.size() <= most) return;
+  Largest largest(std::move(sizes), most);
   for (TraceProcess& process : processes) {
     for (TraceMemory& memory : process.memory)
-      process.left_out += keep(memory.points, changes_of(memory.points, memory_level), least);
-    process.left_out += keep(process.traffic, changes_of(process.traffic, traffic_level), least);
+      process.left_out += keep(memory.points, changes_of(memory.points, memory_level), largest);
+    process.left_out += keep(process.traffic, changes_of(process.traffic, traffic_level), largest);
   }
 }
 

@@ -281,18 +281,25 @@ bool run_sweep(Preparer& preparer, const SweepOptions& options, Store& store) {
   return whole;
 }
 
+namespace {
+
+/// @param again the command that makes the store's runs again
+template <class Read>
+auto read_stored(const Store& store, const std::string& again, Read read) {
+  try {
+    return read();
+  } catch (const UnreadableRun& error) {
+    throw InputError({store.name(), 0, 0},
+                     fmt::format("{}; another version of convoy wrote it: `{}` makes its runs again",
+                                 error.what(), again));
+  }
+}
+
+}  // namespace
+
 Results load_results(Store& store, const Experiment* experiment) {
   const StoreSubject& subject = store.subject();
-  const auto read_stored = [&](const StoredRun& run) {
-    try {
-      return run_of_stored(run);
-    } catch (const UnreadableRun& error) {
-      throw InputError(
-          {store.name(), 0, 0},
-          fmt::format("{}; another version of convoy wrote it: `convoy run{}` makes its runs again",
-                      error.what(), experiment ? " --fresh" : ""));
-    }
-  };
+  const std::string again = experiment ? "convoy run --fresh" : "convoy run";
   Results results;
   results.experiment = subject.experiment;
   results.manifest = subject.manifest;
@@ -302,7 +309,7 @@ Results load_results(Store& store, const Experiment* experiment) {
       return experiment ? experiment->coordinates(i) : parse_yaml(subject.points[i], store.name()).entries;
     };
     if (const std::optional<StoredRun> run = store.run(subject.keys[i], false)) {
-      RunResult& result = results.runs.emplace_back(read_stored(*run));
+      RunResult& result = results.runs.emplace_back(read_stored(store, again, [&] { return run_of_stored(*run); }));
       result.id = point_id(i);
       result.point = coordinates();
     } else if (std::optional<PointFailure> failure = store.failure(subject.keys[i])) {
@@ -321,7 +328,8 @@ std::vector<TraceProcess> load_trace(Store& store, std::size_t index) {
   const std::optional<StoredRun> run = store.run(key, true);
   if (store.is_damaged(key))
     throw DamagedStore(fmt::format("{}: its trace of point {} is damaged", store.name(), point_id(index)));
-  return run ? trace_of_stored(*run) : std::vector<TraceProcess>{};
+  if (!run) return {};
+  return read_stored(store, "convoy run", [&] { return trace_of_stored(*run); });
 }
 
 Results simulate_sweep(const Experiment& experiment, std::size_t jobs, bool explain) {

@@ -134,6 +134,27 @@ TEST_CASE("store: runs of another version of the program are told, and made agai
   CHECK(place.convoy({"report", "o"}).exit_code == 0);
 }
 
+TEST_CASE("store: a trace of another version of the program is told, and made again by run") {
+  const Workplace place;
+  place.file("e.yaml", sweep_of("[8]"));
+  REQUIRE(place.convoy({"run", "e.yaml", "--out", "o", "--trace"}).exit_code == 0);
+  {
+    convoy::Store store((place.path() / "o/results.sqlite").string(), convoy::Database::Mode::write);
+    convoy::StoreSubject subject = store.subject();
+    convoy::StoredRun run = store.run(subject.keys.front(), true).value();
+    run.trace = replaced(run.trace, "\"left_out\"", "\"kept\"");
+    subject.keys.front() = "old" + subject.keys.front();  // which the version is a part of
+    store.put(subject.keys.front(), run);
+    store.set_subject(subject);
+  }
+  const Finished report = place.convoy({"report", "o"});
+  CHECK(report.exit_code == 2);
+  CHECK(report.err.find("o/results.sqlite: a stored run cannot be read: 'left_out' is missing; another version of "
+                        "convoy wrote it: `convoy run` makes its runs again\n") == 0);
+  CHECK(place.convoy({"run", "e.yaml", "--out", "o", "--trace"}).exit_code == 0);
+  CHECK(place.convoy({"report", "o"}).exit_code == 0);
+}
+
 TEST_CASE("store: table runs has the columns of results.csv, and its values") {
   const Workplace place;
   place.file("e.yaml", sweep_of("[8, 16]"));

@@ -87,6 +87,32 @@ TEST_CASE("trace: of too many events the critical and the longest stay, and the 
   CHECK(kept[0].left_out == 13 + (20 - static_cast<std::int64_t>(times.size())) + 2);
 }
 
+TEST_CASE("trace: of too many events of one size as many stay as may") {
+  for (const bool critical : {false, true}) {
+    std::vector<TraceProcess> kept;
+    for (const char* name : {"n0", "n1"}) {
+      TraceProcess process{name, {{"compute", {}}}};
+      for (int i = 0; i < 20; ++i) process.threads[0].spans.push_back({"op", i * 1.0, i + 0.5});
+      for (TraceSpan& span : process.threads[0].spans) span.critical = critical;
+      kept.push_back(std::move(process));
+    }
+    keep_largest(kept, 60);  // 30 of 40 spans
+    CHECK(kept[0].threads[0].spans.size() + kept[1].threads[0].spans.size() == 30);
+    CHECK(kept[0].left_out + kept[1].left_out == 10);
+  }
+}
+
+TEST_CASE("trace: of critical spans the longest stay") {
+  TraceProcess process{"n0", {{"compute", {}}}};
+  for (int i = 0; i < 20; ++i)
+    process.threads[0].spans.push_back({std::to_string(i), i * 1.0, i + 0.01 * (i + 1)});
+  for (TraceSpan& span : process.threads[0].spans) span.critical = true;
+  std::vector<TraceProcess> kept{process};
+  keep_largest(kept, 16);
+  REQUIRE(kept[0].threads[0].spans.size() == 8);
+  CHECK(kept[0].threads[0].spans.front().name == "12");
+}
+
 TEST_CASE("trace: memory is a counter with a series for each class") {
   std::ostringstream out;
   {
