@@ -4,7 +4,6 @@
 #include <functional>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -18,24 +17,25 @@ template <class Size>
 class Largest {
  public:
   /// @pre there are more than `most`
-  Largest(std::vector<Size> sizes, std::size_t most) : equal_(most) {
-    if (most == 0) return;
+  Largest(std::vector<Size> sizes, std::size_t most) : any_(most > 0), equal_(most) {
+    if (!any_) return;
     const auto last = sizes.begin() + static_cast<std::ptrdiff_t>(most - 1);
     std::nth_element(sizes.begin(), last, sizes.end(), std::greater<>());
     least_ = *last;
     equal_ -= static_cast<std::size_t>(
-        std::count_if(sizes.begin(), last, [&](const Size& size) { return size > *least_; }));
+        std::count_if(sizes.begin(), last, [&](const Size& size) { return size > least_; }));
   }
 
   /// To be asked once of each, in order.
   bool has(const Size& size) {
-    if (!least_ || size < *least_) return false;
-    return size > *least_ || (equal_ > 0 && equal_-- > 0);
+    if (!any_ || size < least_) return false;
+    return size > least_ || (equal_ > 0 && equal_-- > 0);
   }
 
  private:
-  std::optional<Size> least_;  ///< nothing: none is kept
-  std::size_t equal_;          ///< so many of those that are as large are still to be kept
+  bool any_;           ///< is kept
+  Size least_{};       ///< that is
+  std::size_t equal_;  ///< so many of those that are as large are still to be kept
 };
 
 /// Those of the critical path come before all others.
