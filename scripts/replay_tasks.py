@@ -143,9 +143,9 @@ class Replay:
         self.tasks, self.engine = tasks, Engine([float("inf") if limit is None else limit for limit in limits])
         self.processors = [Processor(self.engine, endpoint.get("processors_taken", 0)) for endpoint in tasks["endpoints"]]
         self.end_s, self.latches, self.meetings = {}, {}, collections.defaultdict(list)  # end_s: by member and task
-        self.step_began_s = collections.defaultdict(float)  # by member
         self.role_of, self.flows, self.group_of = {}, collections.defaultdict(list), {}
         self.last_sent = {}  # by flow: latch that its last message opens
+        self.began_s = collections.defaultdict(float)  # by member: when its host began to issue
         for number, pattern in enumerate(tasks["patterns"]):
             for group in pattern["groups"]:
                 self.group_of.update({(number, member): group["members"] for member in group["members"]})
@@ -193,14 +193,14 @@ class Replay:
         yield self.latch((member, number), len(task["waits"]))
         processor, collective = self.processors[member], task["kind"] == "collective"
         processor.change(collectives=processor.collectives + collective)
+        if task.get("begins_step"):
+            self.began_s[member] = self.engine.now_s
         before_s = processor.computed_s
         if task["kind"] != "compute":
             yield from self.communicate(member, task["kind"], task["communication"])
         processor.change()
         owed_s = processor.taken * (processor.computed_s - before_s) if collective else 0
-        if task.get("begins_step"):
-            self.step_began_s[member] = self.engine.now_s
-        operations = [(0.0, owed_s)] if owed_s else [(self.step_began_s[member] + issued_s, time_s) for issued_s, time_s in operations]
+        operations = [(0.0, owed_s)] if owed_s else [(issued_s + self.began_s[member], time_s) for issued_s, time_s in operations]
         if operations:
             yield from processor.work(operations, not collective)
         processor.change(collectives=processor.collectives - collective)
@@ -237,7 +237,7 @@ class Replay:
 
 
 def operations_of(role, endpoint):
-    """Of each task: when the host has issued its operations, since the step began, and how long they take on this endpoint."""
+    """Of each task: how long after the step began the host has issued its operations, and how long they take on this endpoint."""
     begin_s = endpoint.get("begin_s", 0.0)
     issued_s, result = begin_s, []
     for task in role["program"]:
@@ -266,7 +266,7 @@ def steady_step_s(ends_s):
     return (ends_s[last] - ends_s[first]) / (last - first)
 
 
-def with_input_s(feed, steps, step_s):
+def with_input_s(feed, step_s, steps):
     depth, ends_s, ready_s = feed["prefetch"], [0.0], [0.0] * len(feed["interval_s"])
     taken_s = [[0.0] * depth for _ in ready_s]  # by host and batch
     for _ in range(64):
@@ -290,14 +290,14 @@ def result_of(tasks):
         sizes[number] = size * endless["uses_per_step"][number] if endless else sizes[number] + size
     for number, pattern in enumerate(tasks["patterns"]):
         for flow, link in [(flow, link) for group in pattern["groups"] for flow in group["flows"] for link in flow["links"]]:
-            link_bytes[link] += sizes[number] / steps * flow["fraction"] * pattern["repeat"][flow["round"]]
+            link_bytes[link] += sizes[number] * flow["fraction"] * pattern["repeat"][flow["round"]]
     if endless:
         ends_s = sorted(max(replayed.end_s[member, end["task"]] for end in step for member in roles[end["role"]]["members"])
                         for step in endless["steps"])
         step_s = steady_step_s(ends_s[:endless["steady_steps"]])
-    step_s = (with_input_s(tasks["input"], steps, step_s) if "input" in tasks else step_s) / steps
+    step_s = with_input_s(tasks["input"], step_s, steps) if "input" in tasks else step_s
     peaks = [peak_bytes(replayed.role_of[end]) if end in replayed.role_of else 0.0 for end in range(len(tasks["endpoints"]))]
-    return {"step_time_s": [step_s], "link_bytes": link_bytes, "peak_memory_bytes": peaks}
+    return {"step_time_s": [step_s / steps], "link_bytes": [size / steps for size in link_bytes], "peak_memory_bytes": peaks}
 
 
 def check(path):

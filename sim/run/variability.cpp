@@ -129,10 +129,24 @@ void stop_host(const VariabilitySpec::Stop& stop, const Machine& machine, Distur
   }
 }
 
-Repetition repetition_of(const VariabilitySpec& spec, const Machine& machine, SeededDice& dice) {
+/// Steps of the programs that devices compute without waiting for each other: so far chance evens out.
+double steps_alone(const Plan& plan) {
+  for (const Role& role : plan.roles) {
+    bool waits = false;
+    for (const Task& task : role.program.get()) {
+      if (task.begins_step && waits) return 1;
+      waits = waits || task.kind != Task::Kind::compute;
+    }
+  }
+  return plan.steps;
+}
+
+/// @param jitter deviation of what a device computes
+Repetition repetition_of(const VariabilitySpec& spec, double jitter, const Machine& machine,
+                         SeededDice& dice) {
   Repetition one{machine, {}};
-  if (spec.jitter > 0) {
-    const double sigma = std::sqrt(std::log1p(spec.jitter * spec.jitter));
+  if (jitter > 0) {
+    const double sigma = std::sqrt(std::log1p(jitter * jitter));
     for (Device& device : one.machine.devices)
       device.speed /= std::exp(sigma * dice.normal() - sigma * sigma / 2);
   }
@@ -269,6 +283,7 @@ VariabilityResult vary(const VariabilitySpec& spec, const PreparedRun& run, cons
   varying.runs = spec.runs;
   varying.level = level;
   std::vector<double> steps;
+  const double alone = steps_alone(run.plan);
   const bool same = spec.jitter == 0 && spec.links.empty() && spec.stops.empty();
   for (std::int64_t i = 0; i < spec.runs; ++i) {
     if (same) {
@@ -276,7 +291,7 @@ VariabilityResult vary(const VariabilitySpec& spec, const PreparedRun& run, cons
       continue;
     }
     SeededDice dice(spec.seed + static_cast<std::uint64_t>(i));
-    const Repetition one = repetition_of(spec, run.machine, dice);
+    const Repetition one = repetition_of(spec, spec.jitter / std::sqrt(alone), run.machine, dice);
     steps.push_back(
         replay(run.plan, one.machine, run.cost, {true, run.network_model, one.disturbances}).step_time_s);
   }
@@ -288,8 +303,8 @@ VariabilityResult vary(const VariabilitySpec& spec, const PreparedRun& run, cons
   if (spec.failures) {
     add_failures(spec, static_cast<double>(run.machine.hosts.size()), work_s, varying);
   } else {
-    // The steps of an epoch vary independently.
-    const double reaches_s = deviations_at_level * step.deviation * std::sqrt(count);
+    // The steps of an epoch vary independently, or the means of so many of them.
+    const double reaches_s = deviations_at_level * step.deviation * std::sqrt(count * alone);
     varying.epoch_time_s = varying.expected_epoch_time_s = work_s;
     varying.epoch_time_interval_s = {work_s - reaches_s, work_s + reaches_s};
   }

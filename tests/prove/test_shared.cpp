@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "sim/prove/prove.h"
+#include "sim/prove/served_role.h"
 #include "tests/prove/covered.h"
 
 using namespace convoy;
@@ -60,7 +62,7 @@ std::string refusal(const std::string& model, const std::string& strategy) {
 }  // namespace
 
 TEST_CASE("proof: replicas and pipelines of networks with shared parameters, and ZeRO in all its stages") {
-  for (const char* strategy :
+  for (const std::string strategy :
        {"{kind: single}", "{kind: data_parallel, sync: all_reduce, algorithm: ring}",
         "{kind: data_parallel, sync: all_reduce, bucket: 1KiB}",
         "{kind: data_parallel, sync: all_reduce, zero: 1}",
@@ -78,6 +80,49 @@ TEST_CASE("proof: replicas and pipelines of networks with shared parameters, and
       const Proof proof = proof_of_shared(it, plan_with_meaning(it));
       CHECK_MESSAGE(proof.outcome == Proof::Outcome::proved, proof.text);
     }
+}
+
+TEST_CASE("proof: servers, averages, factors and pipelines that stash weights have shared parameters, too") {
+  for (const std::string strategy :
+       {"{kind: data_parallel, sync: parameter_server, servers: 2}",
+        "{kind: data_parallel, sync: parameter_server, servers: 2, pull: at_first_use, micro_batches: 2}",
+        "{kind: data_parallel, sync: parameter_server, servers: 2, mode: async}",
+        "{kind: data_parallel, sync: all_reduce, sync_every: 3, micro_batches: 2}",
+        "{kind: data_parallel, sync: gossip}", "{kind: data_parallel, sync: gossip, overlap: false}",
+        "{kind: data_parallel, sync: all_reduce, compression: {kind: powersgd, rank: 2}}",
+        "{kind: pipeline, stages: 2, replicas: 2, micro_batches: 4, weights: stash}"})
+    for (unsigned seed = 1; seed <= 6; ++seed) {
+      Dice dice(seed);
+      const std::string model = pyramid(dice);
+      CAPTURE(strategy);
+      CAPTURE(seed);
+      CAPTURE(model);
+      const lab::Experiment it = experiment(model, strategy);
+      const Proof proof = proof_of_shared(it, plan_with_meaning(it));
+      CHECK_MESSAGE(proof.outcome == Proof::Outcome::proved, proof.text);
+    }
+}
+
+TEST_CASE("proof: whatever uses shared parameters reads those of the layer that has them, of servers too") {
+  Dice dice(1);
+  const lab::Experiment it =
+      experiment(pyramid(dice), "{kind: data_parallel, sync: parameter_server, servers: 1}");
+  const Plan plan = plan_with_meaning(it);
+  const prove::HappensBefore order(plan);
+  const prove::ServedRole worker = prove::served_role(plan, it.graph(), it.machine(), order.of(0), 0);
+  REQUIRE(worker.works);
+  std::set<std::string> readers;
+  const auto layer_named = [&](const std::string& name) {
+    const auto& layers = it.graph().model.layers;
+    return static_cast<std::uint32_t>(
+        std::find_if(layers.begin(), layers.end(), [&](const Layer& of) { return of.name == name; }) -
+        layers.begin());
+  };
+  for (const prove::ServedStep& read : worker.reads.at(layer_named("head0")))
+    readers.insert(it.graph().operations[read.operation].name);
+  for (const char* reader : {"head0.forward", "head1.forward", "head0.data_gradient", "head1.data_gradient"})
+    CHECK(readers.contains(reader));
+  CHECK(!worker.reads.contains(layer_named("head1")));
 }
 
 TEST_CASE("proof: a use of shared parameters whose gradient is left out is refuted") {

@@ -22,11 +22,12 @@ struct Varied {
 };
 
 Varied varied(const std::string& variability, const std::string& cluster, std::int64_t parameters,
-              const std::string& training = "{batch_per_device: 10, dataset: {samples: 200000}}") {
+              const std::string& training = "{batch_per_device: 10, dataset: {samples: 200000}}",
+              const std::string& keys = "") {
   const std::string text = fmt::format(
       "experiment: e\nmodel: {}\ntraining: {}\ncluster: {}\nstrategy: {{kind: data_parallel, sync: "
-      "all_reduce, overlap: false}}\nvariability: {}\n",
-      lab::custom_model(1, parameters), training, cluster, variability);
+      "all_reduce, overlap: false{}}}\nvariability: {}\n",
+      lab::custom_model(1, parameters), training, cluster, keys, variability);
   const Point point = read_point(parse_yaml(text, "e.yaml"));
   Preparer preparer;
   PreparedRun run = preparer.prepare(point, nullptr);
@@ -70,6 +71,26 @@ TEST_CASE("variability: the slower of two jittering devices takes as long as the
     CHECK(normal_share(z) * normal_share(z) == approx(0.9).epsilon(0.02));
     CHECK(*found.varying.epoch_time_s == approx(10'000 * found.varying.step_time_s));
   }
+}
+
+TEST_CASE("variability: between two averages of local SGD chance evens out, over an epoch it does not") {
+  constexpr double jitter = 0.1;
+  constexpr int every = 4;
+  const auto of = [&](double deviation, const std::string& keys) {
+    return varied(fmt::format("{{runs: 4000, jitter: {}}}", deviation), lab::star(2, "1000GB/s", "0us"), 1,
+                  "{batch_per_device: 10, dataset: {samples: 200000}}", keys);
+  };
+  const Varied found = of(jitter, fmt::format(", sync_every: {}", every));
+  const double sigma = std::sqrt(std::log1p(jitter * jitter / every));
+  const double expected = 2 * found.result.step_time_s * normal_share(sigma / std::sqrt(2.0));
+  CHECK(std::abs(found.varying.step_time_s - expected) <
+        4 * jitter / std::sqrt(every) * found.result.step_time_s / std::sqrt(4000.0));
+  // 2,500 periods of 4 steps vary as 2,500 steps of 4 times the length do.
+  const Varied summed = of(jitter / 2, "");
+  const auto reaches_s = [](const Varied& one) {
+    return one.varying.epoch_time_interval_s[1] - *one.varying.epoch_time_s;
+  };
+  CHECK(reaches_s(found) == approx(std::sqrt(every) * reaches_s(summed)).epsilon(0.01));
 }
 
 TEST_CASE("variability: a link that is degraded now and then is that mixture of two steps") {
