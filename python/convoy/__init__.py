@@ -146,8 +146,11 @@ def calibrate(profiles=None, device=None, experiment=None, trace=None, model=Non
                                         "interconnect": {"kind": "none"}}}}}))
         elif experiment is not None:
             base = {}
-        calibration = Calibration(base, *call(_convoy.calibrate, files, device,
-                                              "" if experiment is None else os.fspath(experiment)))
+        try:
+            calibration = Calibration(base, *call(_convoy.calibrate, files, device,
+                                                  "" if experiment is None else os.fspath(experiment)))
+        except InputError as error:  # what is wrong with the keys is no place in a file of the user's
+            raise InputError(str(error).replace(folder + os.sep, "")) from None
     if model is None:
         return calibration
     if not base:

@@ -201,7 +201,7 @@ std::pair<double, double> Estimates::own_factors(std::size_t c, const Scenario& 
   const EpochsNeeded& epochs = *epochs_[s];
   double less = 1 - trial.step_low, more = trial.step_high - 1;
   const double waited_s = scenario.input ? waited_for_s(trials_.setup(s), *scenario.input) : 0;
-  if (waited_s > trial.step_s) {
+  if (waited_s > trial.step_s && trial.own_interval) {
     const bool several = trials_.setup(s).devices > 1;
     const double longer = waited_s / trial.step_s;
     less = reach_waiting(less, several ? -std::expm1(-quantile_80 * devices_spread()) : 0, longer);

@@ -284,6 +284,7 @@ void Trials::record(std::size_t s, Tried<RunOutput>& tried) {
   trial.energy_j = result.energy_j;
   trial.peak_memory_bytes = result.peak_memory_bytes;
   std::tie(trial.step_low, trial.step_high) = step_interval(result);
+  trial.own_interval = result.interval.has_value();
   trial.label = result.algorithms.empty()
                     ? result.strategy
                     : fmt::format("{} ({})", result.strategy, fmt::join(result.algorithms, ", "));

@@ -24,10 +24,11 @@ struct Trial {
   double step_s = 0, energy_j = 0;  ///< of a step: of a simulated one exactly, else no simulation gives less
   double bound_step_s = 0, bound_energy_j = 0;  ///< of the plan, where simulated
   double peak_memory_bytes = 0;                 ///< of the fullest device, from the plan on
-  double step_low = 1, step_high = 1;  ///< the interval of step_s, as factors of it
-  std::string label;                   ///< of the strategy, where simulated
-  std::string bottleneck;              ///< a sentence, where simulated
-  std::string message;                 ///< why it cannot run, or what failed
+  double step_low = 1, step_high = 1;           ///< the interval of step_s, as factors of it
+  bool own_interval = false;  ///< it is that of the run; else that of any run (step_interval)
+  std::string label;          ///< of the strategy, where simulated
+  std::string bottleneck;     ///< a sentence, where simulated
+  std::string message;        ///< why it cannot run, or what failed
 };
 
 /// One step on one device, alone: the cost table that all setups with that server, precision and batch share.

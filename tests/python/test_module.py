@@ -229,6 +229,12 @@ class Errors(InFolder):
             self.assertEqual((caught.exception.file, caught.exception.line, caught.exception.column),
                              ("wrong.yaml", 3, 30))
 
+    def test_keys_of_a_device_of_ones_own_are_told_without_a_file_that_nobody_wrote(self):
+        pathlib.Path("speeds.csv").write_text("")
+        with self.assertRaises(convoy.InputError) as caught:
+            convoy.calibrate("speeds.csv", {"base": "v100-sxm2-16gb", "clok": "1GHz"})
+        self.assertRegex(str(caught.exception), r"^device:1:\d+: devices\.calibrated\.clok: unknown key")
+
     def test_what_has_no_place_in_a_file(self):
         with self.assertRaises(convoy.InputError) as caught:
             convoy.run("nowhere.yaml")

@@ -192,7 +192,9 @@ TEST_CASE("names of hosts, devices, servers, layers, cables and switches decide 
   int answered = 0, all = 0;
   for (const StrategyRow& row : strategy_rows())
     for (unsigned seed = 1; seed <= 6; ++seed) {
-      Dice dice(1000 * seed + static_cast<unsigned>(&row - strategy_rows().data()));
+      unsigned of_row = 0;  // by its name, so that other rows change nothing
+      for (const char letter : row.name) of_row = 31 * of_row + static_cast<unsigned>(letter);
+      Dice dice(1000 * seed + of_row % 1000);
       Names names(dice);
       const std::string cluster = marked_cluster(dice, names);
       const std::string model = marked_model(dice, names);
