@@ -43,7 +43,7 @@ const Keys<PardnnOptions>& pardnn_keys() {
       choice_key<Options>("method", placer_names(), "who places the operations (docs/partition.md)",
                           &Options::method)
           .at(&Options::method_pos),
-      flag_key<Options>("refine", "with the partitioner's refinement phase", &Options::refine),
+      flag_key<Options>("refine", "of methods pardnn and best: with the refinement phase", &Options::refine),
       quantity_key<Options>("memory", "the device's", Dimension::bytes,
                             "of a device, which the partitioner keeps within", &Options::memory_bytes,
                             [](const Options&) { return std::optional<double>(); })};
@@ -249,6 +249,9 @@ class Pardnn : public Strategy {
 std::unique_ptr<Strategy> read_pardnn(YamlMap& map) {
   PardnnOptions options;
   read_keys(pardnn_keys(), map, options);
+  const std::string_view method = partition_methods()[options.method].name;
+  if (!options.refine && method != "pardnn" && method != "best")
+    map.fail("refine", fmt::format("only the methods pardnn and best refine; leave it out with {}", method));
   return std::make_unique<Pardnn>(std::move(options));
 }
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """scripts/measure: what it writes is read, fitted and simulated by the program; its networks are those of the zoo."""
 
+import contextlib
 import csv
 import importlib.machinery
 import importlib.util
+import io
 import json
 import math
 import os
@@ -53,6 +55,18 @@ class Measure(unittest.TestCase):
         self.assertEqual(done.returncode, code, done.stderr)
         return done.stderr
 
+    def measure_with_numpy(self, *words, slow_flops=0):
+        """In this process, whatever NumPy's BLAS reaches here."""
+        module, told = script(), io.StringIO()
+        module.SLOW_FLOPS = slow_flops
+        with contextlib.redirect_stderr(told), contextlib.redirect_stdout(io.StringIO()):
+            try:
+                module.measure(module.parse(["--out", str(self.out), "--name", "box", "--threads", "1", "--quick", "--without-torch",
+                                             "--convoy", os.environ["CONVOY"], *words]))
+            except module.Failed as failed:
+                return str(failed)
+        return told.getvalue()
+
     def experiment(self, nodes):
         self.out.joinpath("e.yaml").write_text(
             "experiment: e\nmodel: resnet18\ntraining: {batch_per_device: 4, framework: pytorch1, execution: eager}\n"
@@ -84,7 +98,7 @@ class Measure(unittest.TestCase):
 
     @unittest.skipUnless(numpy, "NumPy is not installed")
     def test_without_torch(self):
-        self.measure("--without-torch")
+        self.measure_with_numpy()
         rows = self.check_device(0)
         self.assertTrue(all(row["kernel"].startswith("matmul ") and "no framework" in row["framework"] for row in rows))
         # A network between hosts that was not measured is told as assumed, and widens the interval.
@@ -96,7 +110,7 @@ class Measure(unittest.TestCase):
                                    text=True)
         try:
             port = serving.stdout.readline().split()[-1]
-            told = self.measure("--without-torch", "--peer", f"127.0.0.1:{port}")
+            told = self.measure_with_numpy("--peer", f"127.0.0.1:{port}")
         finally:
             serving.kill()
             serving.communicate()
@@ -130,6 +144,11 @@ class Measure(unittest.TestCase):
         self.assertIn("--threads: must be at least 1", self.measure("--threads", "0", code=2))
         self.assertIn("cannot be run", self.measure("--without-torch", "--convoy", str(self.out / "none"), code=2))
         self.assertIn("--base: is of a GPU", self.measure("--without-torch", "--base", "k80", code=2))
+
+    @unittest.skipUnless(numpy and script().cpu_generation(), "NumPy is not installed, or nothing tells what this CPU can do")
+    def test_slow_products_do_not_describe_a_machine(self):
+        self.assertIn("its BLAS is slow", self.measure_with_numpy(slow_flops=math.inf))
+        self.assertEqual([path for path in self.out.rglob("*") if path.is_file()], [])
 
     @unittest.skipUnless(numpy, "NumPy is not installed")
     def test_what_cannot_be_written(self):

@@ -176,3 +176,11 @@ TEST_CASE("pardnn on more parts than devices is an error") {
                        "strategy:1:23: strategy.parts: 3 parts need as many devices; the cluster has 2",
                        InputError);
 }
+
+TEST_CASE("pardnn: a refinement that a method does not have cannot be left out") {
+  CHECK_NOTHROW(experiment(branched_model, 2, ", method: heft").machine());
+  CHECK_THROWS_WITH_AS(
+      experiment(branched_model, 2, ", method: heft, refine: false").machine(),
+      doctest::Contains("strategy.refine: only the methods pardnn and best refine; leave it out with heft"),
+      InputError);
+}
