@@ -270,6 +270,24 @@ TEST_CASE("claims: of runs that differ in the learning rate alone the one is kep
     CHECK(std::isinf(run.numbers.at("steps_to_target")));
 }
 
+TEST_CASE("claims: what is not trained, or not varied, has no time to a target") {
+  const auto error = [](const std::string& text) {
+    const YamlNode node = parse_yaml(text, "records.yaml");
+    YamlMap map(node, "records");
+    try {
+      trained_records(map, 1);
+    } catch (const InputError& wrong) {
+      return std::string(wrong.what());
+    }
+    return std::string();
+  };
+  CHECK(error("{trained: papers/eserol2019-training-plans, target: 0.9}").find("it has no numerics") !=
+        std::string::npos);
+  CHECK(error("trained: papers/marques2016-training\nset: [numerics.steps=1, numerics.every=1]\n"
+              "target: 0.9\nbest_of: numerics.learning_rate\n")
+            .find("the sweep does not vary 'numerics.learning_rate'") != std::string::npos);
+}
+
 // Every verdict could have failed: each line that passed fails under a wrong input that its claim states.
 #define EVERY_VERDICT_CAN_FAIL(name)                                           \
   TEST_CASE("claims: every verdict of " name " fails under its wrong input") { \

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "sim/studies/claims/training_records.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -78,10 +80,15 @@ std::vector<Record> trained_records(YamlMap& map, std::size_t jobs) {
   const double target = map.number("target", 0);
   std::vector<RunResult> runs = simulate_sweep(experiment, jobs).runs;
   std::vector<std::vector<LearningPoint>> learning;
-  for (const RunResult& run : runs) learning.push_back(run.learning);
+  for (const RunResult& run : runs) {
+    if (run.learning.empty()) map.fail("trained", "the experiment trains nothing: it has no numerics");
+    learning.push_back(run.learning);
+  }
   std::vector<Record> records = records_of(std::move(runs));
   for (std::size_t i = 0; i < records.size(); ++i) add_target(learning[i], target, records[i]);
   const std::string varied = map.text_or("best_of", "");
+  if (!varied.empty() && !records.front().texts.contains("point." + varied))
+    map.fail("best_of", fmt::format("the sweep does not vary '{}'", varied));
   return varied.empty() ? records : best_of(records, varied);
 }
 

@@ -15,6 +15,7 @@ namespace convoy::inline studies {
 /// measurement at which so large a share of the held-out images is classified right (infinite where none is),
 /// and "best_accuracy", the greatest share of all. With `best_of`, of the runs that differ in this key of the
 /// sweep alone only the one is left that reaches the target soonest, with "tried", their number.
+/// @throws InputError: the experiment has no `numerics:`, or its sweep does not vary `best_of`
 std::vector<Record> trained_records(YamlMap& map, std::size_t jobs);
 
 /// Whether plans compute what one device computes (docs/proof.md). An entry
