@@ -309,7 +309,8 @@ Results load_results(Store& store, const Experiment* experiment) {
       return experiment ? experiment->coordinates(i) : parse_yaml(subject.points[i], store.name()).entries;
     };
     if (const std::optional<StoredRun> run = store.run(subject.keys[i], false)) {
-      RunResult& result = results.runs.emplace_back(read_stored(store, again, [&] { return run_of_stored(*run); }));
+      RunResult& result =
+          results.runs.emplace_back(read_stored(store, again, [&] { return run_of_stored(*run); }));
       result.id = point_id(i);
       result.point = coordinates();
     } else if (std::optional<PointFailure> failure = store.failure(subject.keys[i])) {

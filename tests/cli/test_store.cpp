@@ -149,8 +149,9 @@ TEST_CASE("store: a trace of another version of the program is told, and made ag
   }
   const Finished report = place.convoy({"report", "o"});
   CHECK(report.exit_code == 2);
-  CHECK(report.err.find("o/results.sqlite: a stored run cannot be read: 'left_out' is missing; another version of "
-                        "convoy wrote it: `convoy run` makes its runs again\n") == 0);
+  CHECK(report.err.find(
+            "o/results.sqlite: a stored run cannot be read: 'left_out' is missing; another version of "
+            "convoy wrote it: `convoy run` makes its runs again\n") == 0);
   CHECK(place.convoy({"run", "e.yaml", "--out", "o", "--trace"}).exit_code == 0);
   CHECK(place.convoy({"report", "o"}).exit_code == 0);
 }
