@@ -143,6 +143,7 @@ class Validation(Record):
     rows: list[Record]
     summary: Record
     terms: list[Record]
+    refits: list[Record]
     def to_json(self) -> str: ...
 
 class Calibration:

@@ -375,6 +375,10 @@ class SchemaMaker {
       for (const KeySection& variant : section.variants) {
         keys = joined(std::move(keys), variant.keys);
         open = open || variant.further;
+        for (const KeyText& key :
+             variant.keys)  // a list in one kind may be a number in another (cluster.nodes)
+          if (key.form.kind == Kind::list || key.form.kind == Kind::entries)
+            axes.open.push_back(path + "." + key.name);
       }
     }
     if (open) axes.open.push_back(path);
