@@ -177,7 +177,8 @@ std::vector<std::string> Goal::doubts(const std::string& network, Optimizer opti
   const ConvergenceTable* table = std::get_if<ConvergenceTable>(&length_);
   if (!table) return doubts;
   if (!table->network.empty() && !network.empty() && network != table->network)
-    doubts.push_back(fmt::format("the epochs are those of {}, trained is {}", table->network, network));
+    doubts.push_back(
+        fmt::format("the epochs are those of {}, and this plan trains {}", table->network, network));
   const std::string trained(optimizer_names[static_cast<std::size_t>(optimizer)]);
   // Rows of SGD are of SGD with momentum, as it is trained everywhere.
   const bool same =
@@ -185,9 +186,9 @@ std::vector<std::string> Goal::doubts(const std::string& network, Optimizer opti
   if (!table->optimizer.empty() && !optimizer_given_ && !same) {
     std::vector<std::string> others = table->optimizers;
     std::erase_if(others, [&](const std::string& name) { return name.empty() || name == table->optimizer; });
-    doubts.push_back(
-        fmt::format("the epochs are those of {}, trained is {}{}", table->optimizer, trained,
-                    others.empty() ? "" : fmt::format("; goal.optimizer may ask for {}", list_of(others))));
+    doubts.push_back(fmt::format(
+        "the epochs are those of runs with {}, and this plan trains with {}{}", table->optimizer, trained,
+        others.empty() ? "" : fmt::format("; goal.optimizer can be {}", list_of(others))));
   }
   if (scale() != 1)
     doubts.push_back(fmt::format(

@@ -95,19 +95,22 @@ std::string front_section(const PlanAnswer& answer) {
                                                     "which the tables say.");
 }
 
-/// Prices of an hour with region and dates.
-std::string prices_cell(const CandidateResultOfPlan& candidate, const std::string& newest) {
+/// Prices of an hour with region and dates, and what is doubtful beside what is of the choice, which the page says above.
+std::string prices_cell(const CandidateResultOfPlan& candidate, const PlanAnswer& answer) {
   std::string text;
   for (const Price& price : candidate.prices)
     text += fmt::format("{}{}, {}{}", text.empty() ? "" : "; ", hour_text(candidate, price),
-                        price.region.empty() ? price.source : price.origin(), age_text(price, newest));
-  for (const std::string& doubt : candidate.doubts) text += fmt::format("; {}", doubt);
+                        price.region.empty() ? price.source : price.origin(),
+                        age_text(price, answer.newest_price));
+  const std::vector<std::string>& told = answer.choice->doubts;
+  for (const std::string& doubt : candidate.doubts)
+    if (std::find(told.begin(), told.end(), doubt) == told.end()) text += fmt::format("; {}", doubt);
   return text;
 }
 
-HtmlRow row_of(const CandidateResultOfPlan& candidate, const std::string& newest, bool best) {
+HtmlRow row_of(const CandidateResultOfPlan& candidate, const PlanAnswer& answer, bool best) {
   return {
-      {text_of(candidate.order) + (candidate.doubtful ? doubtful_mark : ""), prices_cell(candidate, newest),
+      {text_of(candidate.order) + (candidate.doubtful ? doubtful_mark : ""), prices_cell(candidate, answer),
        std::string(to_string(candidate.precision)), std::to_string(candidate.global_batch), candidate.label,
        digits_text(candidate.figures.epochs, 4), hours_text(candidate.figures.time_s),
        usd_text(candidate.figures.cost_usd), interval_text(candidate), kwh_text(candidate), candidate.reason},
@@ -116,9 +119,9 @@ HtmlRow row_of(const CandidateResultOfPlan& candidate, const std::string& newest
 
 std::string tables(const PlanAnswer& answer) {
   if (!answer.choice) return {};
-  std::vector<HtmlRow> rows{row_of(*answer.choice, answer.newest_price, true)};
+  std::vector<HtmlRow> rows{row_of(*answer.choice, answer, true)};
   for (const CandidateResultOfPlan& candidate : answer.runners_up)
-    rows.push_back(row_of(candidate, answer.newest_price, false));
+    rows.push_back(row_of(candidate, answer, false));
   std::vector<HtmlColumn> columns{{"machines"}, {"price"},        {"precision"},  {"global batch", true},
                                   {"strategy"}, {"epochs", true}, {"time", true}, {"cost", true},
                                   {"interval"}, {"kWh", true},    {"why not"}};
@@ -126,7 +129,7 @@ std::string tables(const PlanAnswer& answer) {
   rows.clear();
   columns.back().title = "against the choice";
   for (const CandidateResultOfPlan& candidate : answer.front)
-    rows.push_back(row_of(candidate, answer.newest_price, false));
+    rows.push_back(row_of(candidate, answer, false));
   out += "<h2>The front</h2>\n" + html_table(columns, rows);
   if (answer.sensitivity.empty()) return out;
   rows.clear();
@@ -191,9 +194,8 @@ std::string left_out_paragraphs(const PlanAnswer& answer) {
 }  // namespace
 
 void write_report(const PlanAnswer& answer, std::ostream& out) {
-  std::string body =
-      fmt::format("<h1>{}</h1>\n", escaped(answer.name)) +
-      html_paragraph(fmt::format("{}, {}.", answer.goal, question_text(answer)));
+  std::string body = fmt::format("<h1>{}</h1>\n", escaped(answer.name)) +
+                     html_paragraph(fmt::format("{}, {}.", answer.goal, question_text(answer)));
   body += order_section(answer) + front_section(answer) + tables(answer) + scenarios_section(answer) +
           assumes_section(answer) + html_paragraph(effort_text(answer), "small") +
           left_out_paragraphs(answer);

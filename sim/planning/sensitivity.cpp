@@ -87,6 +87,28 @@ class Sensitivity {
         "price", server, price, at(*factor));
   }
 
+  /// With the least limit above the plan's own with which another candidate is chosen; nothing where there is none.
+  /// @param figure which the limit is on, and `least` asks for the least of
+  std::optional<Scenario> loosened(std::optional<double> PlanConstraints::*limit, PlanObjective least,
+                                   double Figures::*figure) {
+    const std::optional<double> now = scenario_.constraints.*limit;
+    if (!now) return std::nullopt;
+    // A better one that ties and has a doubt is not chosen however loose the limit is.
+    for (const bool undoubted : {false, true}) {
+      Scenario better = scenario_;
+      better.undoubted = undoubted;
+      (better.constraints.*limit).reset();
+      better.value_below = value_of(scenario_.objective, now_);
+      better.objective = least;
+      const std::optional<std::size_t> next = planner_.least(better);
+      if (!next) return std::nullopt;
+      Scenario looser = scenario_;
+      looser.constraints.*limit = std::max(*now, planner_.figures(*next, scenario_).*figure);
+      if (planner_.best(looser) != choice_) return looser;
+    }
+    return std::nullopt;
+  }
+
   /// A shorter deadline than the choice takes; and the first longer one with which another is better.
   void deadline() {
     Scenario shorter = scenario_;
@@ -94,23 +116,11 @@ class Sensitivity {
     if (scenario_.objective != PlanObjective::time && planner_.best(shorter))
       add(fmt::format("the deadline is below {}", format_time(now_.time_s)), "deadline", "", now_.time_s,
           shorter);
-    if (!scenario_.constraints.deadline_s) return;
-    // A better one that ties and has a doubt is not chosen however long the deadline is.
-    for (const bool undoubted : {false, true}) {
-      Scenario better = scenario_;
-      better.undoubted = undoubted;
-      better.constraints.deadline_s.reset();
-      better.value_below = value_of(scenario_.objective, now_);
-      better.objective = PlanObjective::time;
-      const std::optional<std::size_t> next = planner_.least(better);
-      if (!next) return;
-      Scenario longer = scenario_;
-      longer.constraints.deadline_s =
-          std::max(*scenario_.constraints.deadline_s, planner_.figures(*next, scenario_).time_s);
-      if (planner_.best(longer) == choice_) continue;
-      add(fmt::format("the deadline is {} or more", format_time(*longer.constraints.deadline_s)), "deadline",
-          "", *longer.constraints.deadline_s, longer);
-      return;
+    if (const std::optional<Scenario> longer =
+            loosened(&PlanConstraints::deadline_s, PlanObjective::time, &Figures::time_s)) {
+      const double deadline_s = *longer->constraints.deadline_s;
+      add(fmt::format("the deadline is {} or more", format_time(deadline_s)), "deadline", "", deadline_s,
+          *longer);
     }
   }
 
@@ -121,22 +131,10 @@ class Sensitivity {
     if (scenario_.objective != PlanObjective::cost && planner_.best(less))
       add(fmt::format("the budget is below {}", limit_text(now_.cost_usd)), "budget", "", now_.cost_usd,
           less);
-    if (!scenario_.constraints.budget_usd) return;
-    for (const bool undoubted : {false, true}) {
-      Scenario better = scenario_;
-      better.undoubted = undoubted;
-      better.constraints.budget_usd.reset();
-      better.value_below = value_of(scenario_.objective, now_);
-      better.objective = PlanObjective::cost;
-      const std::optional<std::size_t> next = planner_.least(better);
-      if (!next) return;
-      Scenario more = scenario_;
-      more.constraints.budget_usd =
-          std::max(*scenario_.constraints.budget_usd, planner_.figures(*next, scenario_).cost_usd);
-      if (planner_.best(more) == choice_) continue;
-      add(fmt::format("the budget is {} or more", limit_text(*more.constraints.budget_usd)), "budget", "",
-          *more.constraints.budget_usd, more);
-      return;
+    if (const std::optional<Scenario> more =
+            loosened(&PlanConstraints::budget_usd, PlanObjective::cost, &Figures::cost_usd)) {
+      const double budget_usd = *more->constraints.budget_usd;
+      add(fmt::format("the budget is {} or more", limit_text(budget_usd)), "budget", "", budget_usd, *more);
     }
   }
 

@@ -61,13 +61,14 @@ TEST_CASE("goal: a table of another network, optimizer or data set is doubted, a
       "many "
       "images are seen";
   const std::string optimizer =
-      "the epochs are those of lars, trained is momentum; goal.optimizer may ask for sgd, lamb";
+      "the epochs are those of runs with lars, and this plan trains with momentum; goal.optimizer can be "
+      "sgd, lamb";
   const auto momentum = Optimizer::momentum;
   CHECK(goal.doubts("resnet50", momentum) == std::vector<std::string>{optimizer, samples});
   CHECK(goal.doubts("", momentum).size() == 2);  // a network of the user's own
-  CHECK(
-      goal.doubts("resnet18", momentum) ==
-      std::vector<std::string>{"the epochs are those of resnet50, trained is resnet18", optimizer, samples});
+  CHECK(goal.doubts("resnet18", momentum) ==
+        std::vector<std::string>{"the epochs are those of resnet50, and this plan trains resnet18", optimizer,
+                                 samples});
   CHECK(goal.epochs(4096)->epochs == approx(40 * 12.81167));
   CHECK(goal.epochs(4096)->least == approx(39 * 12.81167));
   CHECK(goal.evidence(4096).grade == Grade::assumed);

@@ -54,7 +54,16 @@ std::string pair_picture(const StudyResult& study, std::size_t claim, std::size_
     cell.holds += study.outcomes[i].holds(study.spec, claim) ? 1 : 0;
   }
   const double width = left_margin + cell_size * static_cast<double>(columns) + 30;
-  const double height = top_margin + cell_size * static_cast<double>(rows) + bottom_margin;
+  const std::string first = shortened(across.is_range() ? across.text_at(0) : cell_text(across, 0), 14);
+  const std::string last =
+      shortened(across.is_range() ? across.text_at(1) : cell_text(across, columns - 1), 14);
+  // Where both do not fit below the cells, the last is a line lower.
+  constexpr double character_width = 7, line_height = 13;
+  const double below = static_cast<double>(first.size() + last.size() + 1) * character_width >
+                               cell_size * static_cast<double>(columns)
+                           ? line_height
+                           : 0;
+  const double height = top_margin + cell_size * static_cast<double>(rows) + bottom_margin + below;
   const double bottom = top_margin + cell_size * static_cast<double>(rows);
   Svg svg(
       width, height,
@@ -85,14 +94,12 @@ std::string pair_picture(const StudyResult& study, std::size_t claim, std::size_
              "tick", results::Anchor::end);
     if (rows == 1) break;
   }
-  svg.text(left_margin, bottom + 14,
-           shortened(across.is_range() ? across.text_at(0) : cell_text(across, 0), 14), "tick");
+  svg.text(left_margin, bottom + 14, first, "tick");
   if (columns > 1)
-    svg.text(left_margin + cell_size * static_cast<double>(columns), bottom + 14,
-             shortened(across.is_range() ? across.text_at(1) : cell_text(across, columns - 1), 14), "tick",
+    svg.text(left_margin + cell_size * static_cast<double>(columns), bottom + 14 + below, last, "tick",
              results::Anchor::end);
-  svg.text(left_margin + cell_size * static_cast<double>(columns) / 2, bottom + 34, across.name, "title",
-           results::Anchor::middle);
+  svg.text(left_margin + cell_size * static_cast<double>(columns) / 2, bottom + 34 + below, across.name,
+           "title", results::Anchor::middle);
   svg.text(left_margin - 6, top_margin - 8, up.name, "title", results::Anchor::end);
   return std::move(svg).finish();
 }
