@@ -114,10 +114,11 @@ class HypergraphStrategy : public Strategy {
     const NodeHypergraph nodes = hypergraph_of(input.graph, parts);
     const Speeds speeds = options_.probed ? probed_speeds(input, parts, images) : equal_speeds(parts);
     const Parts assignment = partition(nodes.graph, speeds, options_);
-    Plan plan = parts == 1 ? single_plan(input, batch, options_.micro_batches)
-                           : plan_placed(slice_graph(input.graph, nodes, assignment, parts, images,
-                                                     options_.micro_batches, input.meaning),
-                                         input.machine, input.cost);
+    Plan plan = parts == 1
+                    ? single_plan(input, batch, options_.micro_batches)
+                    : plan_placed(slice_graph(NodeShares(input.graph, nodes, assignment, parts, images),
+                                              options_.micro_batches, input.meaning),
+                                  input.machine, input.cost);
     PartitionSummary summary{method_names[static_cast<std::size_t>(options_.method)],
                              connectivity(nodes.graph, assignment) * static_cast<double>(batch),
                              cut(nodes.graph, assignment) * static_cast<double>(batch),

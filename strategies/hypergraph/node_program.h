@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstdint>
-
 #include "sim/lowering/placed_plan.h"
-#include "strategies/hypergraph/node_hypergraph.h"
+#include "strategies/hypergraph/node_shares.h"
 
 namespace convoy::inline strategies {
 
@@ -12,12 +10,7 @@ namespace convoy::inline strategies {
 /// it gets the outputs it reads of others, all layers' in one message each, and sends back partial gradients,
 /// which the owner adds up; where several of its layers make a gradient of the same nodes, it sends their sum.
 /// Forward along the layers, backward against them.
-/// Memory: the graph's buffers by the share of nodes (gradients of inputs: of the inputs read), copies of
-/// others' outputs from their first use until the last layer that needs them for backward, received partial
-/// gradients while they are added.
-/// @param images of a micro-batch
 /// @param meaning whether to say what the operations and messages mean
-PlacedWork slice_graph(const TrainingGraph& graph, const NodeHypergraph& nodes, const Parts& parts,
-                       std::uint32_t count, double images, std::uint32_t micro_batches, bool meaning = false);
+PlacedWork slice_graph(const NodeShares& shares, std::uint32_t micro_batches, bool meaning = false);
 
 }  // namespace convoy::strategies
