@@ -21,19 +21,19 @@ namespace {
 
 constexpr double upper_end = 1.2815515655446004;  // of an 80 % interval, in standard deviations
 
-struct MeasuredStep {
+struct BatchError {
   double log_batch, off;  ///< logarithms of the batch, and of predicted / measured
   bool fit;
 };
 /// The measured batches of one set-up.
-struct SetUp {
+struct BatchesOfSetUp {
   std::string source;
-  std::vector<MeasuredStep> steps;
+  std::vector<BatchError> steps;
 };
 
-std::vector<SetUp> set_ups() {
+std::vector<BatchesOfSetUp> set_ups() {
   const CsvTable table(data_path("results/published") + "/left_out.csv", {}, {"source", "low", "high"});
-  std::map<std::string, SetUp> by_key;
+  std::map<std::string, BatchesOfSetUp> by_key;
   for (const CsvRow& row : table.rows()) {
     if (table.text(row, "role") == "outside") continue;
     std::string key;
@@ -41,24 +41,24 @@ std::vector<SetUp> set_ups() {
          {"source", "device", "model", "precision", "step", "software", "execution", "layout"})
       key += table.text(row, column) + "|";
     const auto number = [&](const char* column) { return table.number(row, column, true); };
-    SetUp& of = by_key[key];
+    BatchesOfSetUp& of = by_key[key];
     of.source = table.text(row, "source");
     of.steps.push_back({std::log(number("batch")),
                         std::log(number("predicted") / number("measured_images_per_s")),
                         table.text(row, "role") == "fit"});
   }
-  std::vector<SetUp> found;
+  std::vector<BatchesOfSetUp> found;
   for (auto& [key, of] : by_key) found.push_back(std::move(of));
   return found;
 }
 
 /// What a factor of e between batches adds for a source that is not among these, but for one that is left out.
-double batch_spread(const std::vector<SetUp>& all, const std::string& without) {
+double batch_spread(const std::vector<BatchesOfSetUp>& all, const std::string& without) {
   const double repeated = anchored_spread(1, 1);
   std::map<std::string, std::vector<double>> needed;
-  for (const SetUp& of : all)
-    for (const MeasuredStep& a : of.steps)
-      for (const MeasuredStep& b : of.steps) {
+  for (const BatchesOfSetUp& of : all)
+    for (const BatchError& a : of.steps)
+      for (const BatchError& b : of.steps) {
         if (!a.fit || !b.fit || a.log_batch == b.log_batch || of.source == without) continue;
         const double left = std::pow((a.off - b.off) / upper_end, 2) - repeated * repeated;
         needed[of.source].push_back(std::sqrt(std::max(0.0, left)) / std::abs(a.log_batch - b.log_batch));
@@ -83,17 +83,17 @@ TEST_CASE("what an anchor leaves open of other batches is what a source that was
 }
 
 TEST_CASE("anchors of sources that are left out: 75 to 88 % of their other batches lie inside") {
-  const std::vector<SetUp> all = set_ups();
+  const std::vector<BatchesOfSetUp> all = set_ups();
   double inside = 0, count = 0;
   std::map<std::string, double> spreads;
-  for (const SetUp& of : all) {
+  for (const BatchesOfSetUp& of : all) {
     const auto [spread, fresh] = spreads.try_emplace(of.source, 0);
     if (fresh) spread->second = batch_spread(all, of.source);
-    std::vector<MeasuredStep> steps = of.steps;
+    std::vector<BatchError> steps = of.steps;
     std::stable_sort(steps.begin(), steps.end(),
-                     [](const MeasuredStep& a, const MeasuredStep& b) { return a.log_batch < b.log_batch; });
-    const MeasuredStep anchor = steps[steps.size() / 2];
-    for (const MeasuredStep& step : steps) {
+                     [](const BatchError& a, const BatchError& b) { return a.log_batch < b.log_batch; });
+    const BatchError anchor = steps[steps.size() / 2];
+    for (const BatchError& step : steps) {
       const double distance = step.log_batch - anchor.log_batch;
       if (distance == 0) continue;
       const double reach = upper_end * std::hypot(anchored_spread(1, 1), spread->second * distance);

@@ -226,3 +226,22 @@ TEST_CASE("a measurement is over once the mean is known to 1 %, and not before")
   CHECK(unsure.steps <= 4 + 16'384);
   CHECK(unsure.step_s == approx(20e-3).epsilon(0.015));
 }
+
+TEST_CASE("a client that does a hundred steps in one of another's does not make a measurement longer") {
+  // Steps of the slow one that differ so much that their mean is not known after any affordable number.
+  std::mt19937 random(1);
+  std::lognormal_distribution<double> any(0, 2);
+  std::vector<double> slow_s(200'000);
+  for (double& step_s : slow_s) step_s = 100e-6 * any(random) / std::exp(2.0);
+  Service service = service_of(2, 1);
+  service.compute_spread = 0.25;
+  const Folding folding = folding_of(2);
+  SteadyState state(service, folding);
+  std::vector<Paced> clients{{[](int, double stretch) { return 1e-6 * stretch; }},
+                             {[&](int step, double) { return slow_s[static_cast<std::size_t>(step)]; }}};
+  measure(state, clients);
+  CHECK(state.is_over());
+  CAPTURE(clients[1].steps);
+  CHECK(clients[0].steps > 20 * clients[1].steps);
+  CHECK(clients[0].steps + clients[1].steps <= (1 << 16) + 5000);  // and what both warmed up with
+}
