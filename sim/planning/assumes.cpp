@@ -209,13 +209,13 @@ std::vector<std::string> not_included_in(const PlanSpec& spec, const CandidateRe
     costs("checkpoints (goal.checkpoint)", "a second after every epoch", figures.epochs / 3600);
   if (!choice.interruptible) {
     // In the mean half of what was done since the last checkpoint.
-    const double share = std::min(1.0, spec.goal.checkpoint().every_epochs / figures.epochs) / 2;
-    all.push_back(
-        fmt::format("hosts that fail (plan.failures): each loses {} where there is a checkpoint every {:g} "
-                    "epochs, half of "
-                    "the run where there is none",
-                    time_and_cost(share * figures.time_s, share * figures.cost_usd),
-                    spec.goal.checkpoint().every_epochs));
+    const double every = spec.goal.checkpoint().every_epochs;
+    const double share = std::min(1.0, every / figures.epochs) / 2;
+    all.push_back(fmt::format(
+        "hosts that fail (plan.failures): each loses {} where there is a checkpoint after every {}, half of "
+        "the run where there is none",
+        time_and_cost(share * figures.time_s, share * figures.cost_usd),
+        every == 1 ? "epoch" : fmt::format("{:g} epochs", every)));
   }
   costs("staging the data set onto the machines", "each hour", 1);
   constexpr double month_s = 365.25 / 12 * 24 * 3600;

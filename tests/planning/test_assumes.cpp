@@ -225,13 +225,13 @@ TEST_CASE("plan: what is not included says what it would take, as the plan that 
   // Of 30 epochs half a one; of ten, five.
   const auto of_failure = [](const Figures& of, double share, const std::string& epochs) {
     return fmt::format(
-        "hosts that fail (plan.failures): each loses {} and {} where there is a checkpoint every {} epochs, "
-        "half of the run where there is none",
+        "hosts that fail (plan.failures): each loses {} and {} where there is a checkpoint after every "
+        "{}, half of the run where there is none",
         hours_text(share * of.time_s), usd_text(share * of.cost_usd), epochs);
   };
-  CHECK(has(answer, of_failure(figures, 0.5 / 30, "1")));
+  CHECK(has(answer, of_failure(figures, 0.5 / 30, "epoch")));
   const PlanAnswer seldom = with("{epochs: 30, checkpoint: {time: 1s, every: 10}}", "");
-  CHECK(has(seldom, of_failure(seldom.choice->figures, 5.0 / 30, "10")));
+  CHECK(has(seldom, of_failure(seldom.choice->figures, 5.0 / 30, "10 epochs")));
   const PlanAnswer failing = with("{epochs: 30}", ", failures: {repair: 10min}");
   for (const std::string& text : failing.not_included) CHECK_FALSE(text.starts_with("hosts that fail"));
   // 10 USD a month, of 730.5 hours.
