@@ -207,12 +207,30 @@ std::vector<std::string> not_included_in(const PlanSpec& spec, const CandidateRe
   if (spec.goal.start_up_s() == 0) costs("start-up (goal.start_up)", "each minute", 1.0 / 60);
   if (spec.goal.checkpoint().time_s == 0)
     costs("checkpoints (goal.checkpoint)", "a second after every epoch", figures.epochs / 3600);
-  if (!choice.interruptible) all.push_back("hosts that fail (plan.failures), and what is done again then");
+  if (!choice.interruptible) {
+    // In the mean half of what was done since the last checkpoint.
+    const double every = spec.goal.checkpoint().every_epochs;
+    const double share = std::min(1.0, every / figures.epochs) / 2;
+    all.push_back(fmt::format(
+        "hosts that fail (plan.failures): each loses {} where there is a checkpoint after every {}, half of "
+        "the run where there is none",
+        time_and_cost(share * figures.time_s, share * figures.cost_usd),
+        every == 1 ? "epoch" : fmt::format("{:g} epochs", every)));
+  }
   costs("staging the data set onto the machines", "each hour", 1);
-  all.push_back("storage of the data set and of checkpoints");
-  all.push_back("egress of the data set and of the trained model");
+  constexpr double month_s = 365.25 / 12 * 24 * 3600;
+  // Not the price of a provider: one that is easy to scale.
+  constexpr double stored_gb = 100, usd_per_gb = 0.1;
+  all.push_back(
+      fmt::format("storage of the data set and of checkpoints: {:g} GB at {:.2f} USD per GB and month cost "
+                  "{} in this time",
+                  stored_gb, usd_per_gb, usd_text(stored_gb * usd_per_gb * figures.time_s / month_s)));
+  all.push_back(
+      fmt::format("egress of the data set and of the trained model: {:g} GB at {:.2f} USD per GB cost {}",
+                  stored_gb, usd_per_gb, usd_text(stored_gb * usd_per_gb)));
   costs("a provider's billing minimum and rounding", "up to an hour", 1);
-  all.push_back("runs that are repeated: the goal is reached once");
+  all.push_back("runs that are repeated, since the goal is reached once: each is " +
+                time_and_cost(figures.time_s, figures.cost_usd));
   return all;
 }
 

@@ -210,6 +210,47 @@ TEST_CASE("plan: it says what it assumes, with a grade, and what it leaves out")
   CHECK(table(answer).find("\nassumes\n") != std::string::npos);
 }
 
+TEST_CASE("plan: what is not included says what it would take, as the plan that has it does") {
+  const auto with = [](const std::string& goal, const std::string& more) {
+    return answer_of(
+        plans::spec_of(goal, "{servers: [aws-p3.8xlarge], nodes: [2], batch_per_device: [64]" + more + "}"),
+        false);
+  };
+  const auto has = [](const PlanAnswer& answer, const std::string& text) {
+    return std::find(answer.not_included.begin(), answer.not_included.end(), text) !=
+           answer.not_included.end();
+  };
+  const PlanAnswer answer = with("{epochs: 30}", "");
+  const Figures& figures = answer.choice->figures;
+  // Of 30 epochs half a one; of ten, five.
+  const auto of_failure = [](const Figures& of, double share, const std::string& epochs) {
+    return fmt::format(
+        "hosts that fail (plan.failures): each loses {} and {} where there is a checkpoint after every "
+        "{}, half of the run where there is none",
+        hours_text(share * of.time_s), usd_text(share * of.cost_usd), epochs);
+  };
+  CHECK(has(answer, of_failure(figures, 0.5 / 30, "epoch")));
+  const PlanAnswer seldom = with("{epochs: 30, checkpoint: {time: 1s, every: 10}}", "");
+  CHECK(has(seldom, of_failure(seldom.choice->figures, 5.0 / 30, "10 epochs")));
+  const PlanAnswer failing = with("{epochs: 30}", ", failures: {repair: 10min}");
+  for (const std::string& text : failing.not_included) CHECK_FALSE(text.starts_with("hosts that fail"));
+  // 10 USD a month, of 730.5 hours.
+  CHECK(has(answer, fmt::format("storage of the data set and of checkpoints: 100 GB at 0.10 USD per GB and "
+                                "month cost {} in this time",
+                                usd_text(10 * figures.time_s / 3600 / 730.5))));
+  CHECK(has(answer, "egress of the data set and of the trained model: 100 GB at 0.10 USD per GB cost " +
+                        usd_text(10)));
+  // Twice the epochs are the run twice.
+  const PlanAnswer twice = with("{epochs: 60}", "");
+  CHECK(has(answer, fmt::format("runs that are repeated, since the goal is reached once: each is {} and {}",
+                                hours_text(twice.choice->figures.time_s - figures.time_s),
+                                usd_text(twice.choice->figures.cost_usd - figures.cost_usd))));
+  const PlanAnswer later = with("{epochs: 30, start_up: 1min}", "");
+  CHECK(has(answer, "start-up (goal.start_up): each minute costs " +
+                        usd_text(later.choice->figures.cost_usd - figures.cost_usd)));
+  CHECK(later.not_included.size() == answer.not_included.size() - 1);
+}
+
 TEST_CASE("plan: a price says when it was seen, as far as the table knows, and how new others are") {
   // A month or a year that is known is told; the newest row of the table need have no last day either.
   const auto said = [](const std::string& days, const std::string& of_other) {

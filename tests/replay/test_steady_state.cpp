@@ -226,3 +226,23 @@ TEST_CASE("a measurement is over once the mean is known to 1 %, and not before")
   CHECK(unsure.steps <= 4 + 16'384);
   CHECK(unsure.step_s == approx(20e-3).epsilon(0.015));
 }
+
+TEST_CASE("a client that does a hundred steps in one of another's does not make a measurement longer") {
+  // The slow one counts for ten times as many images as the quick one, and its mean is known to 1 % after
+  // (2.447 x 0.577 / 0.01)^2 = 20,000 steps: two million of the quick one's.
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> any(0, 200e-6);
+  std::vector<double> slow_s(10'000);
+  for (double& step_s : slow_s) step_s = any(random);
+  Service service = service_of(2, 1);
+  service.clients[1].images = 1000;
+  service.compute_spread = 0.25;
+  const Folding folding = folding_of(2);
+  SteadyState state(service, folding);
+  std::vector<Paced> clients{{[](int, double stretch) { return 1e-6 * stretch; }},
+                             {[&](int step, double) { return slow_s[static_cast<std::size_t>(step)]; }}};
+  measure(state, clients);
+  CHECK(state.is_over());
+  CHECK(clients[0].steps > 50 * clients[1].steps);
+  CHECK(clients[0].steps + clients[1].steps <= 1 << 16);  // messages
+}

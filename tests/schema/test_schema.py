@@ -20,7 +20,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 CONVOY = os.environ["CONVOY"]
 SEED = int(os.environ.get("CONVOY_SCHEMA_SEED", "20"))
-TRIALS = int(os.environ.get("CONVOY_SCHEMA_TRIALS", "240"))
+TRIALS = int(os.environ.get("CONVOY_SCHEMA_TRIALS", "140"))
 
 
 class Loader(yaml.SafeLoader):

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/plan/ledger.h"
 #include "sim/run/simulate.h"
@@ -22,8 +23,7 @@ PreparedRun prepare(const std::string& config, long parts, long batch) {
 }
 
 /// Peak of the fullest device divided by its memory.
-double fullest_share(const std::string& config, long parts, long batch) {
-  const PreparedRun run = prepare(config, parts, batch);
+double fullest_share(const PreparedRun& run) {
   double share = 0;
   for (const Role& role : run.plan.roles) {
     const DeviceType& type = run.machine.device_types[run.machine.devices[role.members[0]].type];
@@ -32,15 +32,29 @@ double fullest_share(const std::string& config, long parts, long batch) {
   return share;
 }
 
-/// The largest of `low`, ..., `high` images that fits, to a precision of `steps` halvings; 0 if `low` does
-/// not fit.
-long largest_batch(const std::string& config, long parts, long low, long high, int steps) {
-  if (fullest_share(config, parts, low) > 1) return 0;
-  for (int step = 0; step < steps && high - low > 1; ++step) {
-    const long middle = low + (high - low) / 2;
-    (fullest_share(config, parts, middle) <= 1 ? low : high) = middle;
+/// The largest of the batches that were tried and fit, with its plan; the least one where none fits.
+struct LargestBatch {
+  long batch;
+  bool fits;
+  PreparedRun run;
+};
+
+/// Among `low`, ..., `high` images, to a precision of `steps` halvings.
+LargestBatch largest_batch(const std::string& config, long parts, long low, long high, int steps) {
+  LargestBatch largest{low, true, prepare(config, parts, low)};
+  if (fullest_share(largest.run) > 1) {
+    largest.fits = false;
+    return largest;
   }
-  return low;
+  for (int step = 0; step < steps && high - largest.batch > 1; ++step) {
+    const long middle = largest.batch + (high - largest.batch) / 2;
+    PreparedRun run = prepare(config, parts, middle);
+    if (fullest_share(run) <= 1)
+      largest = {middle, true, std::move(run)};
+    else
+      high = middle;
+  }
+  return largest;
 }
 
 std::vector<long> whole_numbers(YamlMap& map, std::string_view key) {
@@ -64,17 +78,16 @@ double paged_images_per_s(const std::string& config, long batch, double host_ban
          run_paged(graph.dag, memory_bytes, host_bandwidth_Bps / 1e6).makespan_us;
 }
 
-/// @param tried the least batch that was tried: what the figures are of where not even it fits (`batch` is 0)
-Record batch_record(const std::string& config, long parts, long batch, long tried,
+/// Of a batch that does not fit: what its figures are, without throughput, and 0 for the batch.
+Record batch_record(const std::string& config, long parts, const LargestBatch& largest,
                     double host_bandwidth_Bps) {
   Record record;
-  const long simulated = batch > 0 ? batch : tried;
-  const RunResult result = simulate(prepare(config, parts, simulated), false).result;
+  const RunResult result = simulate(largest.run, false).result;
   record.numbers = {{"parts", static_cast<double>(parts)},
-                    {"batch", static_cast<double>(batch)},
-                    {"paged_images_per_s", paged_images_per_s(config, simulated, host_bandwidth_Bps)},
+                    {"batch", largest.fits ? static_cast<double>(largest.batch) : 0},
+                    {"paged_images_per_s", paged_images_per_s(config, largest.batch, host_bandwidth_Bps)},
                     {"fullest_share", result.peak_memory_bytes / result.device_memory_bytes},
-                    {"throughput_images_per_s", batch > 0 ? result.throughput_images_per_s : 0}};
+                    {"throughput_images_per_s", largest.fits ? result.throughput_images_per_s : 0}};
   return record;
 }
 
@@ -86,13 +99,13 @@ std::vector<Record> largest_batch_records(YamlMap& map, std::size_t jobs) {
   const std::string config = map.text("largest_batches");
   const std::vector<long> parts = whole_numbers(map, "parts");
   const double host_bandwidth_Bps = map.quantity("host_bandwidth", Dimension::bandwidth, true);
-  const long alone = largest_batch(config, 1, 1, most, halvings_alone);
-  const long least = std::max(1L, alone);
-  std::vector<Record> records{batch_record(config, 1, alone, least, host_bandwidth_Bps)};
+  const LargestBatch alone = largest_batch(config, 1, 1, most, halvings_alone);
+  const long least = alone.batch;
+  std::vector<Record> records{batch_record(config, 1, alone, host_bandwidth_Bps)};
   for (const std::string& answer : answers_of_workers(parts.size(), jobs, [&](std::size_t i) {
          const long p = parts[i];
-         const long batch = largest_batch(config, p, p * least, 2 * p * least, halvings);
-         return to_json({batch_record(config, p, batch, p * least, host_bandwidth_Bps)});
+         const LargestBatch largest = largest_batch(config, p, p * least, 2 * p * least, halvings);
+         return to_json({batch_record(config, p, largest, host_bandwidth_Bps)});
        }))
     records.push_back(records_from_json(answer).front());
   return records;
