@@ -43,6 +43,8 @@ void add_job(const JobBeside& job, JointPlan& joint) {
   for (Communication comm : job.plan.communications) {
     comm.pattern += first_pattern;
     comm.meaning = no_meaning;
+    // Message by message, collectives of a hundred steps take minutes, and links are shared alike.
+    if (comm.fidelity == Fidelity::automatic) comm.fidelity = Fidelity::fluid;
     plan.communications.push_back(std::move(comm));
   }
   for (Role role : job.plan.roles) {

@@ -25,7 +25,8 @@ std::vector<LinkId> links_of(const JobBeside& job, const Machine& machine);
 
 /// How many times as long steps of each job take beside the others as they take alone, in the mean over the
 /// phases in which jobs may meet; 1 for a job that shares no link. All jobs' messages share links max-min
-/// fairly; connections are a job's own. Hosts' CPUs are not shared.
+/// fairly; connections are a job's own. Hosts' CPUs are not shared. Collectives of Fidelity::automatic are
+/// fluid.
 /// Steps take random multiples of their compute times, the same alone and beside others, until every job has
 /// done 16 to 128 of them after 16 to warm up, fewer where the jobs' steps differ in length by more than 32
 /// times. The result depends on the jobs' order only by the random numbers that each gets.
