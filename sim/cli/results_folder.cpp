@@ -182,9 +182,8 @@ Results results_of(Store& store, const Experiment* experiment) {
   }
   if (!experiment) {
     tell(
-        "convoy: {}: the queue is missing: its jobs share links (jobs.cluster), and those that meet are "
-        "simulated "
-        "by `convoy run FILE` in this folder\n",
+        "convoy: {}: the queue is missing: its jobs share links (jobs.cluster), and `convoy run FILE` in this "
+        "folder simulates those that meet\n",
         store.name());
     return results;
   }
