@@ -182,7 +182,8 @@ Results results_of(Store& store, const Experiment* experiment) {
   }
   if (!experiment) {
     tell(
-        "convoy: {}: the queue is missing: its jobs share links (jobs.cluster), and `convoy run FILE` in this "
+        "convoy: {}: the queue is missing: its jobs share links (jobs.cluster), and `convoy run FILE` in "
+        "this "
         "folder simulates those that meet\n",
         store.name());
     return results;
