@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 
+#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <tuple>
@@ -80,6 +81,12 @@ class Timeline {
     });
   }
 
+  std::int64_t left_out() const {
+    std::int64_t events = 0;
+    for (const TraceProcess& process : trace_.processes) events += process.left_out;
+    return events;
+  }
+
   double step_time_s() const { return results_.runs.front().step_time_s; }
 
  private:
@@ -123,6 +130,7 @@ void add_timelines(py::module_& module) {
       .def("traffic", &Timeline::traffic)
       .def("page", &Timeline::page, py::call_guard<py::gil_scoped_release>())
       .def("save", &Timeline::save, py::call_guard<py::gil_scoped_release>())
+      .def_property_readonly("left_out", &Timeline::left_out)
       .def_property_readonly("step_time_s", &Timeline::step_time_s);
   module.def("timeline", &timeline_of);
 }

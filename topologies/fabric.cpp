@@ -7,10 +7,12 @@
 #include "sim/base/key_parts.h"
 #include "topologies/cable_list.h"
 #include "topologies/cluster_keys.h"
+#include "topologies/fabrics/astra_sim.h"
 #include "topologies/fabrics/custom.h"
 #include "topologies/fabrics/dragonfly.h"
 #include "topologies/fabrics/fat_tree.h"
 #include "topologies/fabrics/full_mesh.h"
+#include "topologies/fabrics/infragraph.h"
 #include "topologies/fabrics/rail.h"
 #include "topologies/fabrics/ring.h"
 #include "topologies/fabrics/shared.h"
@@ -43,6 +45,10 @@ const std::vector<FabricEntry>& fabric_registry() {
        sites_keys(), read_sites_fabric},
       {"simgrid", "the network of a SimGrid platform file, whose hosts are the cluster's in its order",
        simgrid_keys(), read_simgrid_fabric},
+      {"astra_sim", "the network file of ASTRA-sim's analytical backend, whose NPUs are hosts or in hosts",
+       astra_sim_keys(), read_astra_sim_fabric},
+      {"infragraph", "the infrastructure of an InfraGraph file, whose instances with xpus are the hosts",
+       infragraph_keys(), read_infragraph_fabric},
   };
   return registry;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "topologies/first_devices.h"
 
-#include <algorithm>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 namespace convoy::inline topologies {
 namespace {
@@ -24,29 +25,53 @@ class PartRouter : public Router {
   std::vector<EndpointId> whole_endpoint_;
 };
 
+/// By host, how many of the chosen devices it has.
+std::vector<std::uint32_t> chosen_of_host(const Machine& machine, const std::vector<EndpointId>& chosen) {
+  std::vector<std::uint32_t> count(machine.hosts.size(), 0);
+  for (const EndpointId device : chosen) ++count[machine.devices[device].host];
+  return count;
+}
+
+bool stays(const Host& host, std::uint32_t chosen) { return chosen > 0 || host.device_count == 0; }
+
 }  // namespace
 
-Machine first_devices(const Machine& machine, std::uint32_t count) {
+std::vector<EndpointId> endpoints_of_chosen(const Machine& machine, const std::vector<EndpointId>& chosen) {
+  const std::vector<std::uint32_t> count = chosen_of_host(machine, chosen);
+  std::vector<EndpointId> endpoints = chosen;
+  for (std::uint32_t h = 0; h < machine.hosts.size(); ++h)
+    if (stays(machine.hosts[h], count[h])) endpoints.push_back(machine.host_endpoint(h));
+  return endpoints;
+}
+
+Machine chosen_devices(const Machine& machine, const std::vector<EndpointId>& chosen) {
   Machine part = machine;
-  part.devices.resize(count);
+  part.devices.clear();
+  for (const EndpointId device : chosen) part.devices.push_back(machine.devices[device]);
   part.hosts.clear();
-  std::vector<EndpointId> whole_endpoint;
-  for (EndpointId d = 0; d < count; ++d) whole_endpoint.push_back(d);
+  const std::vector<std::uint32_t> count = chosen_of_host(machine, chosen);
   std::vector<std::uint32_t> part_host(machine.hosts.size(), Link::no_host);
+  std::uint32_t first_device = 0;
   for (std::uint32_t h = 0; h < machine.hosts.size(); ++h) {
-    Host host = machine.hosts[h];
-    const bool dedicated = host.device_count == 0;
-    if (!dedicated && host.first_device >= count) continue;
-    if (!dedicated) host.device_count = std::min(host.device_count, count - host.first_device);
+    if (!stays(machine.hosts[h], count[h])) continue;
     part_host[h] = static_cast<std::uint32_t>(part.hosts.size());
-    part.hosts.push_back(std::move(host));
-    whole_endpoint.push_back(machine.host_endpoint(h));
+    Host& host = part.hosts.emplace_back(machine.hosts[h]);
+    if (count[h] == 0) continue;
+    host.first_device = first_device;
+    host.device_count = count[h];
+    first_device += count[h];
   }
   for (Device& device : part.devices) device.host = part_host[device.host];
   for (Link& link : part.links)
     if (link.host != Link::no_host) link.host = part_host[link.host];
-  part.router = std::make_shared<const PartRouter>(machine.router, std::move(whole_endpoint));
+  part.router = std::make_shared<const PartRouter>(machine.router, endpoints_of_chosen(machine, chosen));
   return part;
+}
+
+Machine first_devices(const Machine& machine, std::uint32_t count) {
+  std::vector<EndpointId> first(count);
+  std::iota(first.begin(), first.end(), EndpointId{0});
+  return chosen_devices(machine, first);
 }
 
 }  // namespace convoy::topologies

@@ -5,9 +5,10 @@ import collections.abc
 import functools
 import json
 import os
+import warnings
 
 from . import _convoy
-from ._records import Record, call, frame, wrapped
+from ._records import ConvoyWarning, Record, call, frame, wrapped
 
 
 class Columns(collections.abc.Mapping):
@@ -78,18 +79,31 @@ class Timeline:
     def step_time_s(self):
         return self._timeline.step_time_s
 
+    @property
+    def left_out(self):
+        """How many events were left out: a time line has at most 250,000, those on the critical path and the longest first
+        (docs/results.md, trace.json)."""
+        return self._timeline.left_out
+
+    def _told_whole(self, table):
+        if self.left_out:
+            warnings.warn(f"timeline: {self.left_out:,} of its smallest spans, points and arrows are left out "
+                          "(Timeline.left_out)", ConvoyWarning, stacklevel=3)
+        return Columns(table)
+
     def spans(self):
         """Columns of one value a span: process (a host), thread (a stream), name, start_s, end_s, flops, memory_bytes,
-        images, bytes (sent and received), critical (on the step's critical path)."""
-        return Columns(self._timeline.spans())
+        images, bytes (sent and received), critical (on the step's critical path). Where events were left out (left_out),
+        a ConvoyWarning says so; so do memory and traffic."""
+        return self._told_whole(self._timeline.spans())
 
     def memory(self):
         """Columns of one value a change of a device's memory: process, name, time_s, and the bytes of each class."""
-        return Columns(self._timeline.memory())
+        return self._told_whole(self._timeline.memory())
 
     def traffic(self):
         """Columns of one value a change of what a host exchanges with others: process, time_s, sent_Bps, received_Bps."""
-        return Columns(self._timeline.traffic())
+        return self._told_whole(self._timeline.traffic())
 
     def __arrow_c_stream__(self, requested_schema=None):
         """The spans, for readers of Arrow."""
@@ -104,7 +118,7 @@ class Timeline:
         call(self._timeline.save, os.fspath(file))
 
     def __repr__(self):
-        return f"<Timeline: {len(self.spans()['name'])} spans, {self.step_time_s:.6g} s a step>"
+        return f"<Timeline: {len(Columns(self._timeline.spans())['name'])} spans, {self.step_time_s:.6g} s a step>"
 
     def _repr_html_(self):
         return frame(self._timeline.page(), 40)

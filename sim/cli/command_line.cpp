@@ -87,6 +87,7 @@ CommandLine::CommandLine() {
   add_validate();
   add_doctor();
   add_diagnose();
+  add_from_torch();
   add_report();
   add_compare();
   add_merge();
@@ -383,11 +384,12 @@ void CommandLine::add_doctor() {
   add_file(sub, doctor.file, "experiment, or a plan (YAML)");
   add_settings(sub, doctor.settings);
   takes_file(sub->add_option("--prices", doctor.prices, "price table of a plan, as that of convoy plan"));
-  sub->add_option("--draws", doctor.draws,
-                  "simulate so many draws of all numbers at once, and hold the interval against them")
-      ->check(CLI::Range(1, 1'000'000).description(""))
-      ->type_name("N");
-  sub->add_option("--seed", doctor.seed, "of the draws (default: 1)")->type_name("N");
+  CLI::Option* draws =
+      sub->add_option("--draws", doctor.draws,
+                      "simulate so many draws of all numbers at once, and hold the interval against them")
+          ->check(CLI::Range(1, 1'000'000).description(""))
+          ->type_name("N");
+  sub->add_option("--seed", doctor.seed, "of the draws (default: 1)")->needs(draws)->type_name("N");
   sub->add_flag("--json", doctor.json, "as JSON (docs/doctor.md)");
   add_jobs(sub, doctor.jobs);
   add_progress(sub, doctor.progress);
@@ -411,6 +413,17 @@ void CommandLine::add_diagnose() {
   add_jobs(sub, diagnose.jobs);
   add_examples(sub, {{"convoy diagnose trace.json.gz mine.yaml", "by which operations the two differ"}});
   sub->callback([this] { command = [this] { return diagnose_command(diagnose); }; });
+}
+
+void CommandLine::add_from_torch() {
+  CLI::App* sub =
+      app.add_subcommand("from-torch", "a network that PyTorch exported to ONNX, as a model in YAML");
+  takes_file(sub->add_option("FILE", from_torch.file, "what torch.onnx.export wrote (ONNX)"))->required();
+  takes_file(sub->add_option("--out", from_torch.out, "file for the model (default: standard output)"))
+      ->type_name("FILE");
+  add_examples(
+      sub, {{"convoy from-torch net.onnx --out net.yaml", "for `model: {file: net.yaml}`, to be edited"}});
+  sub->callback([this] { command = [this] { return from_torch_command(from_torch); }; });
 }
 
 void CommandLine::add_report() {

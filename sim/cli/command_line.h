@@ -27,6 +27,7 @@ struct CommandLine {
   ValidateArguments validate;
   DoctorArguments doctor;
   DiagnoseArguments diagnose;
+  FromTorchArguments from_torch;
   ReportArguments report;
   CompareArguments compare;
   MergeArguments merge;
@@ -53,6 +54,7 @@ struct CommandLine {
   void add_validate();
   void add_doctor();
   void add_diagnose();
+  void add_from_torch();
   void add_report();
   void add_compare();
   void add_merge();

@@ -23,8 +23,8 @@
 #include "sim/run/sweep.h"
 #include "sim/run/tasks_file.h"
 #include "sim/run/workers.h"
-#include "sim/studies/job_study.h"
 #include "sim/studies/regions/study_runs.h"
+#include "sim/studies/shared_links.h"
 #include "strategies/pardnn/networks/networks.h"
 
 namespace convoy::inline cli {
@@ -193,8 +193,7 @@ void write_tasks_of(Preparer& preparer, const Results& results, const std::strin
 FinishedRun run_points(const Experiment& experiment, const RunArguments& arguments, const std::string& path,
                        const SweepOptions& options) {
   if (!path.empty()) OutputFolder::check(path);
-  if (experiment.jobs())
-    read_job_study(*experiment.jobs());  // what is wrong with it comes before what takes time
+  check_queues(experiment);  // what is wrong with them comes before what takes time
   if (!arguments.tasks.empty()) {
     refuse_input(arguments.tasks, {arguments.file});
     check_tasks(experiment, arguments);
@@ -222,7 +221,13 @@ FinishedRun run_points(const Experiment& experiment, const RunArguments& argumen
     place->keep();
     return run;
   }
-  run.results = results_of(place->store(), &experiment);
+  try {
+    run.results = results_of(place->store(), &experiment);
+  } catch (const QueueInterrupted&) {
+    run.whole = false;
+    run.results = load_results(place->store(), &experiment);
+    return run;
+  }
   throw_if_all_wrong(run.results);
   run.warnings = model_warnings(preparer);
   if (!path.empty()) place->write(run.results, arguments.trace);
@@ -296,7 +301,7 @@ Exit check_command(const CheckArguments& arguments) {
     write_stdout([&](std::ostream& out) { out << text; });
     return Exit::done;
   }
-  if (experiment.jobs()) read_job_study(*experiment.jobs());
+  check_queues(experiment);
   const SweepCheck check =
       check_sweep(experiment, arguments.jobs, machine_memory_bytes() / static_cast<double>(arguments.jobs));
   Results failures;

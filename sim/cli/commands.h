@@ -123,6 +123,11 @@ struct DiagnoseArguments {
   std::size_t jobs = 1;
 };
 
+struct FromTorchArguments {
+  std::string file;  ///< ONNX
+  std::string out;   ///< "": standard output
+};
+
 struct ReportArguments {
   std::string folder;  ///< of a finished run
 };
@@ -185,6 +190,8 @@ Exit reproduce_command(const ReproduceArguments& arguments);
 Exit validate_command(const ValidateArguments& arguments);
 Exit doctor_command(const DoctorArguments& arguments);
 Exit diagnose_command(const DiagnoseArguments& arguments);
+/// Writes the network of an ONNX file as a model in YAML. @throws InputError
+Exit from_torch_command(const FromTorchArguments& arguments);
 Exit report_command(const ReportArguments& arguments);
 Exit compare_command(const CompareArguments& arguments);
 Exit merge_command(const MergeArguments& arguments);

@@ -11,12 +11,14 @@
 #include "sim/base/clean_text.h"
 #include "sim/base/digest.h"
 #include "sim/cli/tell.h"
+#include "sim/results/field_text.h"
 #include "sim/results/write_csv.h"
 #include "sim/results/write_json.h"
 #include "sim/results/write_report.h"
 #include "sim/results/write_trace.h"
 #include "sim/run/sweep.h"
 #include "sim/studies/job_study.h"
+#include "sim/studies/shared_links.h"
 
 namespace convoy::inline cli {
 namespace {
@@ -168,9 +170,26 @@ Results results_of(Store& store, const Experiment* experiment) {
   Results results = load_results(store, experiment);
   const std::string& jobs = store.subject().jobs;
   if (jobs.empty() || static_cast<std::int64_t>(results.runs.size()) != results.points) return results;
-  const YamlNode node = parse_yaml(jobs, "jobs");
+  const YamlNode node = experiment ? *experiment->jobs() : parse_yaml(jobs, "jobs");
   const JobStudy study = read_job_study(node);
-  results.schedules = run_job_study(study, job_kinds(results.runs, study, node.pos), node.pos);
+  if (!study.cluster) {
+    results.schedules = run_job_study(study, job_kinds(results.runs, study, node.pos), node.pos);
+    return results;
+  }
+  if (const std::optional<std::string> kept = store.queues()) {
+    results.schedules = from_text<Results>(*kept, kept_schedules_fields).schedules;
+    return results;
+  }
+  if (!experiment) {
+    tell(
+        "convoy: {}: the queue is missing: its jobs share links (jobs.cluster), and `convoy run FILE` in "
+        "this "
+        "folder simulates those that meet\n",
+        store.name());
+    return results;
+  }
+  results.schedules = run_queues(*experiment, study, job_kinds(results.runs, study, node.pos), node.pos);
+  store.keep_queues(to_text(results, kept_schedules_fields));
   return results;
 }
 

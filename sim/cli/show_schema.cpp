@@ -35,6 +35,7 @@ constexpr std::array documents{
              "cluster"},
     Document{"device", "an entry of a cluster's `devices`, or a file of a catalogue of one's own", "device"},
     Document{"server", "an entry of a cluster's `servers`, or a file of a catalogue of one's own", "server"},
+    Document{"schedule", "an all-reduce as rounds, for `algorithm: {file: FILE}`", "schedule"},
     Document{"results", "results.json, as `convoy run --json` prints it", nullptr, &results_schema_text},
     Document{"plan-answer", "plan.json, as `convoy plan --json` prints it", nullptr, &plan_schema_text},
     Document{"comparison", "what `convoy compare --json` prints", nullptr, &comparison_schema_text},

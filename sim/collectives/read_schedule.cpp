@@ -115,8 +115,10 @@ const Keys<ScheduleDraft>& schedule_keys() {
       rounds_key(
           "reduce_scatter",
           "in place of rounds, with all_gather: rounds after which each rank has its share of the sums",
-          &D::reduce_scatter),
-      rounds_key("all_gather", "rounds after which each rank has all sums", &D::all_gather)};
+          &D::reduce_scatter)
+          .with_parts(texts_of(round_keys())),
+      rounds_key("all_gather", "rounds after which each rank has all sums", &D::all_gather)
+          .with_parts(texts_of(round_keys()))};
   return keys;
 }
 

@@ -51,12 +51,14 @@ const std::vector<IssuedStretch>& ComputeTimes::stretches(std::uint32_t role, co
   const std::uint32_t beside = devices_of_host(machine_, device);
   const auto key = std::tuple{role, device.type, beside};
   auto it = stretches_.find(key);
-  if (it == stretches_.end())
+  if (it == stretches_.end()) {
+    const CostModel& cost = cost_of_role_.empty() ? cost_ : *cost_of_role_[role];
     it = stretches_
              .emplace(key,
                       kept_stretches(
-                          {{plan_.roles[role].program}, machine_.device_types[device.type], cost_, beside}))
+                          {{plan_.roles[role].program}, machine_.device_types[device.type], cost, beside}))
              .first;
+  }
   return *it->second;
 }
 

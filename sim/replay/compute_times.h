@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "sim/costs/cost_model.h"
@@ -39,8 +40,10 @@ struct TaskWork {
 /// How long compute tasks take on endpoints.
 class ComputeTimes {
  public:
-  ComputeTimes(const Plan& plan, const Machine& machine, const CostModel& cost)
-      : plan_(plan), machine_(machine), cost_(cost) {}
+  /// @param cost_of_role by role; empty: `cost` for all
+  ComputeTimes(const Plan& plan, const Machine& machine, const CostModel& cost,
+               std::vector<const CostModel*> cost_of_role = {})
+      : plan_(plan), machine_(machine), cost_(cost), cost_of_role_(std::move(cost_of_role)) {}
 
   /// @param stretch how many times as long as usual operations last
   TaskWork work(EndpointId endpoint, std::uint32_t role, TaskId task, double stretch);
@@ -51,6 +54,7 @@ class ComputeTimes {
   const Plan& plan_;
   const Machine& machine_;
   const CostModel& cost_;
+  std::vector<const CostModel*> cost_of_role_;
   /// By role, device type and number of devices of the host: what each task of the program needs.
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>,
            std::shared_ptr<const std::vector<IssuedStretch>>>

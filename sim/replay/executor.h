@@ -23,6 +23,8 @@ struct FoldedPlan {
   const FlowTable& table;
   const std::vector<bool>& one_by_one;  ///< by pattern (fidelity.h)
   const Folding& folding;
+  /// By role, where roles are of networks or software of their own; empty: `cost`.
+  std::vector<const CostModel*> cost_of_role = {};
 };
 
 /// The conditions under which a plan is executed.

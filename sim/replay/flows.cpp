@@ -15,12 +15,14 @@ namespace {
 
 class Expansion {
  public:
-  Expansion(const Plan& plan, const Machine& machine, Listing listing)
-      : plan_(plan), machine_(machine), listing_(listing) {}
+  Expansion(const Plan& plan, const Machine& machine, Listing listing,
+            const std::vector<std::uint32_t>& owner)
+      : plan_(plan), machine_(machine), listing_(listing), owner_(owner) {}
 
   FlowTable expand() {
     for (std::uint32_t p = 0; p < plan_.patterns.size(); ++p) {
       const Pattern& pattern = plan_.patterns[p];
+      if (!owner_.empty() && p > 0 && owner_[p] != owner_[p - 1]) connections_.clear();
       table_.first_group.push_back(size_of(table_.groups));
       for (std::uint32_t g = 0; g < pattern.groups.size(); ++g) {
         FlowGroup group{p, g, size_of(table_.flows), 0, size_of(table_.paths), 0};
@@ -130,10 +132,11 @@ class Expansion {
   const Plan& plan_;
   const Machine& machine_;
   Listing listing_;
+  const std::vector<std::uint32_t>& owner_;
   FlowTable table_;
   ColourTable known_paths_;  ///< by group, ends and, where a round gives it, latency
   Route route_;
-  std::map<std::pair<EndpointId, EndpointId>, LinkId> connections_;
+  std::map<std::pair<EndpointId, EndpointId>, LinkId> connections_;  ///< of the current owner
   std::unordered_map<EndpointId, std::uint32_t> peers_;  ///< numbers by name
   std::optional<bool> peers_meet_alike_;
 };
@@ -150,8 +153,9 @@ double bandwidth_Bps(const Machine& machine, const FlowTable& table, LinkId link
                                      : table.connections_Bps[link - machine.links.size()];
 }
 
-FlowTable expand_flows(const Plan& plan, const Machine& machine, Listing listing) {
-  return Expansion(plan, machine, listing).expand();
+FlowTable expand_flows(const Plan& plan, const Machine& machine, Listing listing,
+                       const std::vector<std::uint32_t>& owner) {
+  return Expansion(plan, machine, listing, owner).expand();
 }
 
 }  // namespace convoy::replays

@@ -78,6 +78,9 @@ double bandwidth_Bps(const Machine& machine, const FlowTable& table, LinkId link
 enum class Listing : std::uint8_t { where_needed, always };
 
 /// @param listing `always` if messages have to be distinguished: for a folding that folds nothing
-FlowTable expand_flows(const Plan& plan, const Machine& machine, Listing listing);
+/// @param owner by pattern: those of different owners, which follow one another, have connections of their
+/// own; empty: all have one owner. With Listing::always
+FlowTable expand_flows(const Plan& plan, const Machine& machine, Listing listing,
+                       const std::vector<std::uint32_t>& owner = {});
 
 }  // namespace convoy::replays

@@ -31,6 +31,12 @@ class MessageGroups {
   /// Called when it is the turn of `task` (a collective, send or receive) of `endpoint_class`.
   void start(std::uint32_t endpoint_class, TaskId id, const Task& task);
 
+  /// A program whose communications have all ended begins again, with these.
+  void begin_again(CommId first, CommId past_last) {
+    std::erase_if(runs_,
+                  [&](const auto& run) { return run.second.comm >= first && run.second.comm < past_last; });
+  }
+
   /// Called at the end: adds the time for which such groups used links and ports.
   void count_uncontended(LinkClock& clock) const;
 

@@ -52,7 +52,7 @@ ProgramRunner::ProgramRunner(const FoldedPlan& folded, const Surroundings& surro
               surroundings.network_model),
       link_clock_(folded.machine, folded.folding),
       transfers_(folded, surroundings.contention, engine_, link_clock_, *this),
-      compute_times_(folded.plan, folded.machine, folded.cost),
+      compute_times_(folded.plan, folded.machine, folded.cost, folded.cost_of_role),
       stops_(surroundings.disturbances, folded.folding),
       compute_(engine_, processors_taken(folded.machine, folded.folding), stops_,
                surroundings.contention == Contention::shared) {

@@ -215,6 +215,9 @@ struct ScheduleResult {
   std::optional<double> deadlines_met = {};  ///< share of the jobs with a deadline, if there are any
   /// Of the GPUs' time, the share with jobs on more hosts than needed, if placement matters.
   std::optional<double> scattered_share = {};
+  /// Of the time of GPUs that train, the share that jobs lose because others send over the same links, if
+  /// links are shared.
+  std::optional<double> sharing_loss = {};
 };
 
 /// A point of the sweep that has no run.

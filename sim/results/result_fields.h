@@ -282,6 +282,12 @@ inline constexpr auto schedule_fields = [](auto& archive, auto& schedule) {
   archive.field("changes", schedule.changes);
   archive.optional("deadlines_met", schedule.deadlines_met);
   archive.optional("scattered_share", schedule.scattered_share);
+  archive.optional("sharing_loss", schedule.sharing_loss);
+};
+
+/// Queues as stores keep them.
+inline constexpr auto kept_schedules_fields = [](auto& archive, auto& results) {
+  archive.list("schedules", results.schedules, schedule_fields);
 };
 
 inline constexpr auto program_fields = [](auto& archive, auto& manifest) {

@@ -42,6 +42,8 @@ ScheduleSummary summary(const std::vector<const ScheduleResult*>& of) {
   if (first.scattered_share)
     result.scattered_share =
         mean(each(of, [](const ScheduleResult& s) { return s.scattered_share.value_or(0); }));
+  if (first.sharing_loss)
+    result.sharing_loss = mean(each(of, [](const ScheduleResult& s) { return s.sharing_loss.value_or(0); }));
   const std::vector<double> completions =
       each(of, [](const ScheduleResult& s) { return s.mean_completion_s; });
   result.mean_completion_s = mean(completions);

@@ -17,7 +17,8 @@ struct ScheduleSummary {
   std::uint64_t first_seed = 0;
   double mean_interval_s = 0;
   double makespan_s = 0, busy_share = 0, changes = 0;              ///< means over the seeds
-  std::optional<double> deadlines_met = {}, scattered_share = {};  ///< also means, if there are any
+  std::optional<double> deadlines_met = {}, scattered_share = {},
+                        sharing_loss = {};  ///< also means, if there are any
   double mean_completion_s = 0;
   /// Half the width of its 95 % interval (Student's t over the seeds); nothing if there is only one seed.
   std::optional<double> completion_half_width_s = {};

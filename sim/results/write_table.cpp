@@ -151,6 +151,7 @@ std::string schedule_table(const std::vector<ScheduleSummary>& schedules) {
     };
     optional_column("deadlines met", s.deadlines_met);
     optional_column("GPUs scattered", s.scattered_share);
+    optional_column("lost to sharing", s.sharing_loss);
     if (i == 0 || s.mean_interval_s != schedules[i - 1].mean_interval_s)
       text += fmt::format("\n{}\n{}", s.load_text(), schedule_line(titles));
     text += schedule_line(cells);

@@ -26,7 +26,7 @@ void check_numerics(const NumericsSpec& spec, const PreparedRun& run) {
     if (!reason.empty()) throw InputError(spec.pos, fmt::format("numerics: {}", reason));
   };
   refuse(refuses_learning(run.graph->model));
-  if (run.phased) refuse("devices come and go, which is not followed yet");
+  if (run.phased) refuse("its plan changes during the run, which is not followed yet");
   refuse(refuses_plan(run.plan, *run.graph));
   refuse(refuses_steps(spec, run.plan));
 }

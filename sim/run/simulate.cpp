@@ -291,6 +291,19 @@ PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const
   return run;
 }
 
+PreparedRun Preparer::prepare_on(const Point& point, const std::vector<EndpointId>& devices) {
+  WhatIf change;
+  change.only = devices;
+  return prepare_over(cluster(point.cluster).protocol().protocol, point, nullptr, change);
+}
+
+Machine Preparer::machine_of(const Point& point) {
+  const std::unique_ptr<Strategy> strategy = read_strategy(point.strategy);
+  const ClusterSpec& spec = cluster(point.cluster);
+  return machine(point, strategy->dedicated_hosts(spec.node_count()),
+                 transport_of(*strategy, spec, point.training, spec.protocol().protocol));
+}
+
 void Preparer::add_doubts(const Point& point, const YamlNode* instead, const WhatIf& change,
                           PreparedRun& run) {
   if (run.machine.hosts.size() > 1)

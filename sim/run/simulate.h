@@ -67,6 +67,11 @@ class Preparer {
   PreparedRun prepare(std::size_t index, const YamlNode* instead = nullptr);
   /// @param change changes the cluster's machine before anything is decided
   PreparedRun prepare(const Point& point, const YamlNode* instead, const WhatIf& change = {});
+  /// The point on some of its cluster's devices, beside whatever is on the others.
+  /// @param devices of machine_of(point), in ascending order
+  PreparedRun prepare_on(const Point& point, const std::vector<EndpointId>& devices);
+  /// The machine on which the point's plan is made: its cluster's, as its transport leaves it.
+  Machine machine_of(const Point& point);
   /// Reads the parts of a point that no earlier point had, so that errors in them are reported before
   /// anything is simulated, and so that processes forked afterwards have the first of them.
   /// @returns the content of the users' files from which the parts were read (InputRecord::digests)

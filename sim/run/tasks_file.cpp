@@ -294,7 +294,7 @@ class TasksWriter {
 
 std::string_view refuses_tasks(const PreparedRun& run) {
   if (run.network_model != NetworkModel::convoy) return "SimGrid's network model has other rules of sharing";
-  if (run.phased) return "its devices change during the run";
+  if (run.phased) return "its plan changes during the run";
   if (run.plan.service())
     return "its servers answer by a rule, and its workers have no common step (asynchronous or stale "
            "synchronous training, or backup workers)";

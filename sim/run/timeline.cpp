@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "sim/plan/process_memory.h"
 #include "sim/run/evaluate.h"
@@ -48,11 +49,10 @@ class RunTimeline {
  public:
   RunTimeline(const PreparedRun& run, const ReplayResult& last)
       : run_(run), machine_(run.phased->machine), phases_(run.phased->phases) {
-    // The same devices divide the batch in the same way.
-    steps_.emplace(phases_.back().devices, Replayed{run.machine, last});
+    steps_.emplace(key_of(phases_.back()), Replayed{run.machine, last});
     for (const RunPhase& phase : phases_) {
-      if (!steps_.contains(phase.devices))
-        steps_.emplace(phase.devices, replay_on(phase.plan, run, phase.devices));
+      if (!steps_.contains(key_of(phase)))
+        steps_.emplace(key_of(phase), replay_on(phase.plan, run, phase.devices));
       changes_.emplace_back();
       double pause_s = phase.change.pause_s;
       if (!phase.change.traffic.roles.empty()) {
@@ -60,7 +60,7 @@ class RunTimeline {
         pause_s += changes_.back()->result.step_time_s;
       }
       times_.push_back(
-          {phase.at_step, steps_.at(phase.devices).result.step_time_s, phase.change.preparation_s, pause_s});
+          {phase.at_step, step_of(phase).result.step_time_s, phase.change.preparation_s, pause_s});
     }
     starts_ = lay_out(times_);
   }
@@ -70,7 +70,7 @@ class RunTimeline {
     ProcessMemory process;
     for (std::size_t i = 0; i < phases_.size(); ++i) {
       const RunPhase& phase = phases_[i];
-      const Replayed& step = steps_.at(phase.devices);
+      const Replayed& step = step_of(phase);
       const Fullness of_phase = fullness_of(step.result, step.machine);
       const std::vector<std::int64_t>& images = phase.report.images_by_device;
       const auto [least, most] = std::minmax_element(images.begin(), images.end());
@@ -119,7 +119,7 @@ class RunTimeline {
       overview.threads[0].spans.push_back(
           {fmt::format("{} devices{}", phases_[i].devices, last ? " from here on" : ""), start_s,
            start_s + steps * times_[i].step_time_s});
-      const Replayed& step = steps_.at(phases_[i].devices);
+      const Replayed& step = step_of(phases_[i]);
       append(hosts, trace_of(phases_[i].plan, step.machine, run_.cost, step.result), start_s);
     }
     std::erase_if(overview.threads, [](const TraceThread& thread) { return thread.spans.empty(); });
@@ -128,6 +128,12 @@ class RunTimeline {
   }
 
  private:
+  /// The same devices divide the batch in the same way; they average parameters after every step, or every so
+  /// many.
+  using StepKey = std::pair<std::uint32_t, double>;
+  static StepKey key_of(const RunPhase& phase) { return {phase.devices, phase.plan.steps}; }
+  const Replayed& step_of(const RunPhase& phase) const { return steps_.at(key_of(phase)); }
+
   double pause_begins_s(std::size_t i) const { return starts_[i].start_s - times_[i].pause_s; }
   /// When the change into phase i takes effect.
   double asked_s(std::size_t i) const {
@@ -143,7 +149,7 @@ class RunTimeline {
     for (std::size_t i = 0; i < phases_.size(); ++i) {
       const double begins_s = i > 0 ? pause_begins_s(i) : 0, comes_s = i > 0 ? asked_s(i) : 0;
       if (comes_s >= until_s) break;
-      const std::optional<double> price = price_usd_per_h(steps_.at(phases_[i].devices).machine);
+      const std::optional<double> price = price_usd_per_h(step_of(phases_[i]).machine);
       if (!price) return std::nullopt;
       const double ends_s = i + 1 < phases_.size() ? std::min(until_s, pause_begins_s(i + 1)) : until_s;
       const double newcomers = i > 0 ? std::max(0.0, *price - price_before) : 0;
@@ -157,7 +163,7 @@ class RunTimeline {
   const PreparedRun& run_;
   const Machine& machine_;
   const std::vector<RunPhase>& phases_;
-  std::map<std::uint32_t, Replayed> steps_;       ///< one for each phase, by its number of devices
+  std::map<StepKey, Replayed> steps_;             ///< of the phases
   std::vector<std::optional<Replayed>> changes_;  ///< messages before each phase, if there are any
   std::vector<PhaseTimes> times_;
   std::vector<PhaseStart> starts_;

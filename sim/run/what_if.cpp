@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "sim/run/what_if.h"
 
+#include "topologies/first_devices.h"
+
 namespace convoy::inline runs {
 namespace {
 
@@ -36,6 +38,7 @@ void scale_messages(Machine& machine, double waits, double bandwidth) {
 }  // namespace
 
 void apply(const WhatIf& change, Machine& machine) {
+  if (!change.only.empty()) machine = chosen_devices(machine, change.only);
   for (Link& link : machine.links) link.bandwidth_Bps *= change.bandwidth;
   for (Device& device : machine.devices) device.speed *= change.compute;
   for (DeviceType& type : machine.device_types) type.issue_factor /= change.issue;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <vector>
+
 #include "topologies/machine.h"
 
 namespace convoy::inline runs {
@@ -13,10 +15,11 @@ struct WhatIf {
   double issue = 1;         ///< factor on the rate at which hosts issue operations
   double messages = 1;      ///< factor on the time of every message, whatever it takes
   double network = 1;       ///< factor on the bandwidth of links between hosts
+  std::vector<EndpointId> only = {};  ///< these devices, in ascending order; empty: all
 };
 
 /// Changes the machine. Its devices have been measured (anchors, profiles) as they are. Devices, hosts and
-/// links keep their names and numbers.
+/// links keep their names and numbers, those that `only` leaves their names (chosen_devices).
 void apply(const WhatIf& change, Machine& machine);
 
 }  // namespace convoy::runs

@@ -18,7 +18,9 @@ struct Running {
   std::size_t index = 0;
   double pause_left_s = 0;
   bool started = false;
-  double images_per_s = 0;  ///< where it is
+  double alone_images_per_s = 0;  ///< where it is
+  double slowdown = 1;            ///< by the jobs beside it
+  double images_per_s() const { return alone_images_per_s / slowdown; }
   Places::Place place = {};
 };
 
@@ -38,6 +40,7 @@ class Cluster {
     }
     outcome_.makespan_s = now_s_;
     if (now_s_ > 0) outcome_.busy_share = busy_gpu_s_ / (now_s_ * gpus_);
+    if (training_gpu_s_ > 0) outcome_.sharing_loss = lost_gpu_s_ / training_gpu_s_;
     if (busy_gpu_s_ > 0) outcome_.scattered_share = scattered_gpu_s_ / busy_gpu_s_;
     count_deadlines();
     return std::move(outcome_);
@@ -87,6 +90,19 @@ class Cluster {
       moved.push_back(j);
     }
     place(moved);
+    if (options_.slowdowns && (!moved.empty() || left_)) slow_down();
+    left_ = false;
+  }
+
+  void slow_down() {
+    std::vector<PlacedJob> placed;
+    for (std::size_t j = 0; j < active_.size(); ++j)
+      if (active_[j].held.gpus > 0)
+        placed.push_back({active_[j].job, active_[j].held.gpus, &running_[j].place});
+    const std::vector<double> slowdowns = options_.slowdowns(placed);
+    auto next = slowdowns.begin();
+    for (std::size_t j = 0; j < active_.size(); ++j)
+      running_[j].slowdown = active_[j].held.gpus > 0 ? *next++ : 1;
   }
 
   void place(std::vector<std::size_t>& moved) {
@@ -97,7 +113,7 @@ class Cluster {
     for (const std::size_t j : moved) {
       const Allocation& held = active_[j].held;
       running_[j].place = held.gpus > 0 ? places_.take(held) : Places::Place{};
-      running_[j].images_per_s =
+      running_[j].alone_images_per_s =
           held.gpus > 0 ? active_[j].job->on(held.kind).on(held.gpus, running_[j].place.hosts()) : 0;
     }
   }
@@ -105,7 +121,7 @@ class Cluster {
   double end_s(std::size_t j) const {
     return active_[j].held.gpus == 0
                ? never_s
-               : now_s_ + running_[j].pause_left_s + active_[j].left_images / running_[j].images_per_s;
+               : now_s_ + running_[j].pause_left_s + active_[j].left_images / running_[j].images_per_s();
   }
 
   double next_event_s() const {
@@ -131,13 +147,16 @@ class Cluster {
       const double held_s = job.held.gpus > 0 ? to_s - now_s_ : 0;
       const double trained_s = std::max(0.0, held_s - running_[j].pause_left_s);
       running_[j].pause_left_s = std::max(0.0, running_[j].pause_left_s - held_s);
-      job.left_images -= trained_s * running_[j].images_per_s;
+      job.left_images -= trained_s * running_[j].images_per_s();
+      training_gpu_s_ += trained_s * job.held.gpus;
+      lost_gpu_s_ += trained_s * job.held.gpus * (1 - 1 / running_[j].slowdown);
       job.served_gpu_s += held_s * job.held.gpus;
       busy_gpu_s_ += held_s * job.held.gpus;
       if (scattered(j)) scattered_gpu_s_ += held_s * job.held.gpus;
       if (ends) {
         outcome_.completion_s[running_[j].index] = to_s - job.job->arrival_s;
         places_.release(running_[j].place);
+        left_ = true;
         continue;
       }
       if (kept != j) {
@@ -170,6 +189,8 @@ class Cluster {
   std::vector<Running> running_;  ///< by position in active_
   std::size_t next_ = 0;
   double now_s_ = 0, busy_gpu_s_ = 0, scattered_gpu_s_ = 0;
+  double training_gpu_s_ = 0, lost_gpu_s_ = 0;
+  bool left_ = false;  ///< a job since the last decision
   ScheduleOutcome outcome_;
 };
 

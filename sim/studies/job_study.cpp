@@ -55,6 +55,15 @@ void read_pools(YamlMap& map, JobStudy& study) {
                fmt::format("{} GPUs are not whole hosts of {}", pool.gpus, pool.gpus_per_host));
 }
 
+/// `cluster:`, which is read where it is needed.
+void read_shared_cluster(YamlMap& map, JobStudy& study) {
+  const YamlNode* cluster = map.find("cluster");
+  if (!cluster) return;
+  if (study.pools.size() > 1 || study.pools.front().gpus_per_host == 0)
+    map.fail("cluster", "jobs share links where GPUs are of one kind, and gpus_per_host says where they are");
+  study.cluster = *cluster;
+}
+
 /// Fewest GPUs first, so that the order and the spelling of the keys do not change the drawn jobs.
 void read_asked(YamlMap map, std::uint32_t gpus, JobTraceOptions& trace) {
   std::map<std::uint32_t, double> weights;
@@ -240,6 +249,10 @@ Keys<JobStudy> make_job_keys() {
       custom_key<S>("gpus", "", pools_form(), "of the cluster, or of each kind of device", &read_pools)
           .told_required(),
       taken_elsewhere("gpus_per_host", "as one host", pools_form(), "where jobs may be scattered"),
+      custom_key<S>("cluster", "no links are shared",
+                    forms::either({forms::section("cluster", "{...}"), forms::text("a cluster", "clusters")}),
+                    "whose links jobs share: what those that meet lose by it is simulated",
+                    &read_shared_cluster),
       optional_quantity_key<S>("pause", "0s", Dimension::time, false, "when a job's GPUs change",
                                &S::pause_s),
       custom_key<S>("seed", "1", forms::whole(0, YamlMap::max_integer), "of the first trace", &read_seeds),
@@ -320,8 +333,9 @@ KeySection job_keys() {
           texts_of(all_job_keys())};
 }
 
-std::vector<ScheduleResult> run_job_study(const JobStudy& study, const JobKinds& kinds,
-                                          const SourcePos& pos) {
+std::vector<ScheduleResult> run_job_study(
+    const JobStudy& study, const JobKinds& kinds, const SourcePos& pos,
+    const std::function<std::vector<double>(const std::vector<PlacedJob>&)>& slowdowns) {
   std::vector<ScheduleResult> results;
   const bool placed = study.pools.front().gpus_per_host > 0;
   for (const double mean_interval_s : study.mean_intervals_s)
@@ -336,7 +350,7 @@ std::vector<ScheduleResult> run_job_study(const JobStudy& study, const JobKinds&
           throw InputError(pos, fmt::format("jobs.trace: {}", error.what()));
         }
         if (policy->adapts_batch()) let_choose_batch(jobs, kinds.best_batch);
-        const ScheduleOutcome outcome = run_schedule(jobs, *policy, {study.pools, study.pause_s});
+        const ScheduleOutcome outcome = run_schedule(jobs, *policy, {study.pools, study.pause_s, slowdowns});
         ScheduleResult& result = results.emplace_back();
         result = {name,
                   seed,
@@ -348,6 +362,7 @@ std::vector<ScheduleResult> run_job_study(const JobStudy& study, const JobKinds&
                   outcome.changes};
         result.deadlines_met = outcome.deadlines_met;
         if (placed) result.scattered_share = outcome.scattered_share;
+        if (slowdowns) result.sharing_loss = outcome.sharing_loss;
       }
     }
   return results;

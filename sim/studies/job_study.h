@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "sim/planning/convergence.h"
 #include "sim/results/result.h"
 #include "sim/schedule/job_trace.h"
+#include "sim/schedule/schedule.h"
 
 namespace convoy::inline studies {
 
@@ -38,6 +40,8 @@ struct JobStudy {
   std::map<std::string, Learning, std::less<>> learning;  ///< by model
   std::vector<std::uint64_t> seeds;
   std::vector<std::string> policies;
+  /// `cluster:` whose links the jobs share (shared_links.h); nothing: they share none.
+  std::optional<YamlNode> cluster;
 };
 
 /// @throws InputError
@@ -60,7 +64,10 @@ struct JobKinds {
 JobKinds job_kinds(const std::vector<RunResult>& runs, const JobStudy& study, const SourcePos& pos);
 
 /// Runs every trace under every policy and seed; loads, policies and seeds are in the given order.
+/// @param slowdowns ScheduleOptions::slowdowns
 /// @throws InputError (at `pos`): the model of a traced job is not among the kinds
-std::vector<ScheduleResult> run_job_study(const JobStudy& study, const JobKinds& kinds, const SourcePos& pos);
+std::vector<ScheduleResult> run_job_study(
+    const JobStudy& study, const JobKinds& kinds, const SourcePos& pos,
+    const std::function<std::vector<double>(const std::vector<PlacedJob>&)>& slowdowns = {});
 
 }  // namespace convoy::studies

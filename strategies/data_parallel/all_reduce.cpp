@@ -16,6 +16,7 @@ struct AllReduceOptions {
   CollectiveLaunches launches = CollectiveLaunches::by_framework;
   std::int64_t micro_batches = 1;
   Averaging averaging;
+  std::int64_t local_from = 0;  ///< the step
 };
 
 /// The keys beside those of GradientSync.
@@ -29,6 +30,11 @@ const Keys<AllReduceOptions>& own_keys() {
                            "local SGD: each device updates its own parameters, and these are averaged after "
                            "every so many steps; 1: gradients are summed in every step",
                            [](Options& o) -> std::int64_t& { return o.averaging.every; }),
+      integer_key<Options>(
+          "local_from", 0, 1'000'000'000,
+          "with sync_every, the step from which on parameters are averaged; before it gradients are "
+          "summed in every step (post-local SGD)",
+          &Options::local_from),
       flag_key<Options>("sum_in_hosts",
                         "with sync_every, the devices of a host sum their gradients in every step",
                         [](Options& o) -> bool& { return o.averaging.sums_in_hosts; }),
@@ -58,9 +64,26 @@ class AllReduce : public Strategy {
     const Averaging& averaging = options_.averaging;
     if (!averaging.active()) return label_of(options_.sync);
     return fmt::format(
-        "{} every {} steps{}{}", label_of(options_.sync), averaging.every,
+        "{} every {} steps{}{}{}", label_of(options_.sync), averaging.every,
+        options_.local_from > 0 ? fmt::format(" from step {} on", options_.local_from) : "",
         averaging.sums_in_hosts ? ", gradients summed in hosts" : "",
         averaging.slow_momentum > 0 ? fmt::format(", slow momentum {:.4g}", averaging.slow_momentum) : "");
+  }
+
+  /// Post-local SGD: steps of the same devices, first with sums of gradients.
+  std::vector<RunPhase> phases(const StrategyInput& input) const override {
+    std::vector<RunPhase> phases = Strategy::phases(input);
+    if (options_.local_from == 0) return phases;
+    AllReduceOptions summing = options_;
+    summing.averaging = {};
+    summing.local_from = 0;
+    std::vector<std::int64_t> images(input.machine.devices.size(), 0);
+    for (const ReplicaClass& replicas : share_batch(input, options_.shares))
+      for (const EndpointId device : replicas.devices) images[device] = replicas.images;
+    phases.insert(phases.begin(), AllReduce(std::move(summing)).phases(input).front());
+    phases.back().at_step = options_.local_from;
+    for (RunPhase& phase : phases) phase.report.images_by_device = images;
+    return phases;
   }
 
   std::string_view refuses_recomputation() const override { return {}; }
@@ -90,7 +113,8 @@ class AllReduce : public Strategy {
     ReportedPlan planned{
         plan_replicas(input, options_.sync, replicas, options_.micro_batches, options_.averaging)};
     planned.report.notes.push_back(
-        fmt::format("a step is the mean of {}, after which the devices' parameters are averaged; {}",
+        fmt::format("a step{} is the mean of {}, after which the devices' parameters are averaged; {}",
+                    options_.local_from > 0 ? fmt::format(" from number {} on", options_.local_from) : "",
                     options_.averaging.every, trains_otherwise()));
     return planned;
   }
@@ -101,7 +125,7 @@ class AllReduce : public Strategy {
 
 /// @throws InputError where what was read does not go together
 void check_averaging(const YamlMap& map, const AllReduceOptions& options) {
-  for (const char* key : {"sum_in_hosts", "slow_momentum"})
+  for (const char* key : {"sum_in_hosts", "slow_momentum", "local_from"})
     if (map.has(key) && !options.averaging.active())
       map.fail(key, "goes with sync_every above 1, where parameters are averaged; leave it out");
   if (!options.averaging.active()) return;

@@ -36,6 +36,13 @@ void put_files(const Workplace& place) {
       "cluster: {nodes: [{name: n, count: 1, server: box}], servers: {box: {devices: [{device: mine, count: "
       "1}], interconnect: {kind: none}}}, devices: {mine: {base: epyc-7763, peak: {fp32: 78.4GFLOPS}, "
       "memory_bandwidth: 20GB/s, sms: 1}}}\n");
+  // relu of an image of [3, 8, 8]
+  place.file("net.onnx",
+             "\x08\x07\x3a\x4b\x0a\x0c\x0a\x01\x78\x12\x01\x79\x22\x04\x52\x65\x6c\x75\x12\x01"
+             "\x67\x5a\x1b\x0a\x01\x78\x12\x16\x0a\x14\x08\x01\x12\x10\x0a\x02\x08\x01\x0a\x02"
+             "\x08\x03\x0a\x02\x08\x08\x0a\x02\x08\x08\x62\x1b\x0a\x01\x79\x12\x16\x0a\x14\x08"
+             "\x01\x12\x10\x0a\x02\x08\x01\x0a\x02\x08\x03\x0a\x02\x08\x08\x0a\x02\x08\x08\x42"
+             "\x02\x10\x0d");
   place.file("epochs.csv", "batch,epochs\n1000,40\n3000,60\n7000,100\n");
   place.file("rows.csv", "device,model,batch_per_device,images_per_s\nv100-sxm2-16gb,resnet50,64,360\n");
   place.file("graph.json",

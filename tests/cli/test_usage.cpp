@@ -34,6 +34,8 @@ TEST_CASE("usage: what is not a command is one line and exit code 2") {
   wrong_usage({"show", "strategies", "parallel"});
   wrong_usage({"calibrate", "none.csv", "--device", "k80"});
   wrong_usage({"reproduce", "everything"});
+  wrong_usage({"from-torch", "none.onnx"});
+  wrong_usage({"doctor", "x.yaml", "--seed", "3"});
 }
 
 TEST_CASE("usage: an empty name of a file or folder is said to be one, by every command that takes one") {
@@ -47,6 +49,8 @@ TEST_CASE("usage: an empty name of a file or folder is said to be one, by every 
                                                     {"diagnose", "t.json", ""},
                                                     {"validate", ""},
                                                     {"calibrate", ""},
+                                                    {"from-torch", ""},
+                                                    {"from-torch", "n.onnx", "--out", ""},
                                                     {"report", ""},
                                                     {"compare", "a", ""},
                                                     {"merge", "", "--out", "o"},
@@ -67,7 +71,7 @@ TEST_CASE("usage: an empty name of a file or folder is said to be one, by every 
         "convoy: FILE: is empty; give the name of a file (convoy --help says more)\n");
   CHECK(place.convoy({"report", ""}).err ==
         "convoy: DIR: is empty; give the name of a folder (convoy --help says more)\n");
-  CHECK(count == 16);
+  CHECK(count == 18);
   CHECK(place.files().empty());
 }
 
@@ -77,7 +81,8 @@ TEST_CASE("usage: a command that there is not is named, with the nearest one") {
       place.convoy({"sho", "models"}).err ==
       "convoy: there is no command 'sho' (did you mean 'show'?); commands are run, check, plan, study, show, "
       "calibrate, "
-      "reproduce, validate, doctor, diagnose, report, compare, merge, partition (convoy --help says more)\n");
+      "reproduce, validate, doctor, diagnose, from-torch, report, compare, merge, partition (convoy --help "
+      "says more)\n");
 }
 
 TEST_CASE("usage: an option that there is not is named before its value is taken for something else") {

@@ -9,6 +9,7 @@ import pickle
 import struct
 import tempfile
 import unittest
+import warnings
 
 import convoy
 from test_module import EXPERIMENT
@@ -184,6 +185,22 @@ class Arrow(unittest.TestCase):
         self.assertEqual(reader.column("end_s")[0], timeline.spans()["end_s"])
         self.assertEqual(reader.column("critical")[0], timeline.spans()["critical"])
         reader.release()
+
+    def test_a_timeline_that_was_cut_says_so(self):
+        whole = self.results[8].timeline()
+        self.assertEqual(whole.left_out, 0)
+
+        class Cut:
+            left_out = 12345
+            spans, memory, traffic = whole._timeline.spans, whole._timeline.memory, whole._timeline.traffic
+
+        cut = type(whole)(Cut)
+        for columns in (cut.spans, cut.memory, cut.traffic):
+            with self.assertWarnsRegex(convoy.ConvoyWarning, "12,345 of its smallest"):
+                columns()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            whole.spans()
 
     def test_pickled_results_are_the_same(self):
         again = pickle.loads(pickle.dumps(self.results))

@@ -156,3 +156,20 @@ TEST_CASE("schedule: elasticflow keeps every deadline of what it admits, and adm
   CHECK(outcome.completion_s[2] == approx(30));
   CHECK(outcome.deadlines_met == approx(2 / 3.0));
 }
+
+TEST_CASE("schedule: jobs that slow each other down do so while both run, and the loss is counted") {
+  // Two GPUs, a job on each. Beside the other the first takes twice as long, the second four times: the second
+  // ends at 80 s, when the first has 60 images left.
+  const std::vector<Job> jobs{linear(100, 1, 0), linear(20, 1, 0)};
+  ScheduleOptions options{{{2}}, 0};
+  int asked = 0;
+  options.slowdowns = [&](const std::vector<PlacedJob>& placed) {
+    ++asked;
+    return placed.size() == 2 ? std::vector<double>{2, 4} : std::vector<double>(placed.size(), 1.0);
+  };
+  const ScheduleOutcome outcome = run_schedule(jobs, *srtf(), options);
+  CHECK(outcome.completion_s[1] == approx(80));
+  CHECK(outcome.completion_s[0] == approx(80 + 60));
+  CHECK(outcome.sharing_loss == approx((80 * 0.5 + 80 * 0.75) / (140 + 80)));
+  CHECK(asked == 2);
+}

@@ -92,7 +92,7 @@ WRITTEN = ["results", "plan-answer", "comparison", "validation", "doctor", "diag
 class Schemas(unittest.TestCase):
     def test_every_schema_is_one(self):
         names = subprocess.run([CONVOY, "show", "schema", "--json"], check=True, capture_output=True, text=True)
-        self.assertEqual(json.loads(names.stdout), ["experiment", "plan", "model", "cluster", "device", "server", *WRITTEN])
+        self.assertEqual(json.loads(names.stdout), ["experiment", "plan", "model", "cluster", "device", "server", "schedule", *WRITTEN])
         for name in json.loads(names.stdout):
             jsonschema.Draft7Validator.check_schema(json.loads(schema_text(name)))
 
@@ -127,6 +127,17 @@ class Accepted(unittest.TestCase):
                     continue  # blocks that models share
                 with self.subTest(path=str(path.relative_to(ROOT))):
                     self.assertEqual(complaints(name, document), [])
+
+    def test_every_schedule(self):
+        for path in sorted((ROOT / "configs" / "collectives").glob("*.yaml")):
+            with self.subTest(path.name):
+                document = load(path)
+                self.assertEqual(complaints("schedule", document), [])
+                for half in ("rounds", "reduce_scatter", "all_gather"):
+                    for rule in document.get(half, []):
+                        broken = copy.deepcopy(document)
+                        broken[half][document[half].index(rule)]["sned"] = 1
+                        self.assertNotEqual(complaints("schedule", broken), [])
 
     def test_examples_of_the_documentation(self):
         for page in sorted((ROOT / "docs").glob("*.md")) + [ROOT / "README.md"]:

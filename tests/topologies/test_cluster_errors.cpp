@@ -40,7 +40,7 @@ TEST_CASE("unknown names are errors with the nearest known one") {
   CHECK(with_fabric("{kind: swich, bandwidth: 1Gbps, latency: 1us}") ==
         "c.yaml:3:16: cluster.fabric.kind: unknown value 'swich' (did you mean 'switch'?); allowed: switch, "
         "shared, ring, "
-        "full_mesh, fat_tree, torus, dragonfly, custom, rail, sites, simgrid");
+        "full_mesh, fat_tree, torus, dragonfly, custom, rail, sites, simgrid, astra_sim, infragraph");
   CHECK(with_interconnect("{kind: nvlnk}") ==
         "c.yaml:3:76: cluster.servers.two.interconnect.kind: unknown value 'nvlnk' (did you mean 'nvlink'?); "
         "allowed: none, "

@@ -241,9 +241,9 @@ std::string schedule_section(const ReportContext& context) {
     const auto share = [](const std::optional<double>& value) {
       return value ? percent_text(*value) : std::string();
     };
-    rows.push_back(
-        {{s.load_text(), s.policy, s.completion_text(), format_time(s.makespan_s), percent_text(s.busy_share),
-          fmt::format("{:.0f}", s.changes), share(s.deadlines_met), share(s.scattered_share)}});
+    rows.push_back({{s.load_text(), s.policy, s.completion_text(), format_time(s.makespan_s),
+                     percent_text(s.busy_share), fmt::format("{:.0f}", s.changes), share(s.deadlines_met),
+                     share(s.scattered_share), share(s.sharing_loss)}});
   }
   chart.x = {"mean completion time", time_unit(longest)};
   chart.width = 860;
@@ -255,7 +255,8 @@ std::string schedule_section(const ReportContext& context) {
                      {"GPUs held", true},
                      {"changes", true},
                      {"deadlines met", true},
-                     {"GPUs scattered", true}},
+                     {"GPUs scattered", true},
+                     {"lost to sharing", true}},
                     rows);
 }
 

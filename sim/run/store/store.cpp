@@ -119,6 +119,7 @@ void Store::load_subject() {
   const std::string &manifest = values["manifest"], &origin = values["origin"];
   if (values["digest"] != digest_of_subject(subject, manifest, origin))
     throw DamagedStore(fmt::format("{}: the list of its points is damaged", database_.name()));
+  subject_digest_ = values["digest"];
   try {
     subject.manifest = from_text<Manifest>(manifest, manifest_fields);
     if (!origin.empty()) subject.origin = from_text<Origin>(origin, origin_fields);
@@ -131,7 +132,7 @@ void Store::load_subject() {
 
 void Store::set_subject(StoreSubject subject) {
   changed();
-  database_.run("DELETE FROM about; DELETE FROM sweep; DROP TABLE IF EXISTS runs;");
+  database_.run("DELETE FROM about WHERE name <> 'queues'; DELETE FROM sweep; DROP TABLE IF EXISTS runs;");
   Statement about(database_, "INSERT INTO about VALUES(?, ?)");
   const std::string manifest = to_text(subject.manifest, manifest_fields);
   about.bind(0, "experiment").bind(1, subject.experiment).finish();
@@ -139,7 +140,8 @@ void Store::set_subject(StoreSubject subject) {
   about.bind(0, "jobs").bind(1, subject.jobs).finish();
   const std::string origin = subject.origin ? to_text(*subject.origin, origin_fields) : std::string{};
   if (!origin.empty()) about.bind(0, "origin").bind(1, origin).finish();
-  about.bind(0, "digest").bind(1, digest_of_subject(subject, manifest, origin)).finish();
+  subject_digest_ = digest_of_subject(subject, manifest, origin);
+  about.bind(0, "digest").bind(1, subject_digest_).finish();
   Statement sweep(database_, "INSERT INTO sweep VALUES(?, ?, ?)");
   for (std::size_t i = 0; i < subject.points.size(); ++i)
     sweep.bind(0, static_cast<std::int64_t>(i + 1))
@@ -231,6 +233,24 @@ std::int64_t Store::salvage(const std::string& file, const std::string& name) {
 void Store::drop_traces() {
   changed();
   database_.run("DELETE FROM traces");
+}
+
+void Store::keep_queues(const std::string& text) {
+  changed();
+  const std::string digest = Sha256().add_field(subject_digest_).add_field(text).text();
+  Statement(database_, "INSERT OR REPLACE INTO about VALUES('queues', ?)").bind(0, digest + text).finish();
+}
+
+std::optional<std::string> Store::queues() {
+  Statement row(database_, "SELECT value FROM about WHERE name = 'queues'");
+  if (!row.step()) return std::nullopt;
+  const std::string kept(row.text(0));
+  constexpr std::size_t digest_size = 64;
+  if (kept.size() < digest_size) return std::nullopt;
+  std::string text = kept.substr(digest_size);
+  if (Sha256().add_field(subject_digest_).add_field(text).text() != kept.substr(0, digest_size))
+    return std::nullopt;
+  return text;
 }
 
 void Store::write_table(const Results& results) {

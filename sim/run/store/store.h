@@ -74,6 +74,10 @@ class Store {
   std::int64_t salvage(const std::string& file, const std::string& name);
   /// Removes the traces, which only a run with --trace shows.
   void drop_traces();
+  /// What the subject's queue of jobs came to, where that takes more than its runs: kept until the subject is
+  /// another one. @pre !empty()
+  void keep_queues(const std::string& text);
+  std::optional<std::string> queues();
   /// Table `runs`, with a column for each column of results.csv.
   void write_table(const Results& results);
   void commit();
@@ -88,6 +92,7 @@ class Store {
 
   Database database_;
   std::optional<StoreSubject> subject_;
+  std::string subject_digest_;
   CheckedRows points_{database_, "points", 3}, failures_{database_, "failures", 3},
       traces_{database_, "traces", 2};
   bool in_transaction_ = false;

@@ -102,6 +102,7 @@ std::vector<Record> records_of(const std::vector<ScheduleResult>& schedules) {
                       {"changes", static_cast<double>(schedule.changes)}};
     if (schedule.deadlines_met) record.numbers["deadlines_met"] = *schedule.deadlines_met;
     if (schedule.scattered_share) record.numbers["scattered_share"] = *schedule.scattered_share;
+    if (schedule.sharing_loss) record.numbers["sharing_loss"] = *schedule.sharing_loss;
   }
   return records;
 }

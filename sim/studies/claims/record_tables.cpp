@@ -15,6 +15,7 @@
 #include "sim/studies/claims/placement_records.h"
 #include "sim/studies/claims/training_records.h"
 #include "sim/studies/job_study.h"
+#include "sim/studies/shared_links.h"
 
 namespace convoy::inline studies {
 namespace {
@@ -81,7 +82,7 @@ std::vector<Record> job_records(YamlMap& map, std::size_t jobs) {
   const auto answers = answers_of_workers(queues.size() * seeds.size(), jobs, [&](std::size_t i) {
     NamedStudy queue = queues[i / seeds.size()];
     queue.study.seeds = {static_cast<std::uint64_t>(read_integer(seeds[i % seeds.size()], "seeds", 0))};
-    std::vector<Record> of_queue = records_of(run_job_study(queue.study, kinds, node.pos));
+    std::vector<Record> of_queue = records_of(run_queues(experiment, queue.study, kinds, node.pos));
     for (Record& record : of_queue) record.texts["workload"] = queue.workload;
     return to_json(of_queue);
   });
