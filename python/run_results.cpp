@@ -19,7 +19,7 @@ std::string RunResults::json() const {
 }
 
 std::string RunResults::page() const {
-  return text_of([&](std::ostream& out) { write_report(results_, {}, out); });
+  return text_of([&](std::ostream& out) { write_report(results_, {}, {}, out); });
 }
 
 std::string RunResults::words() const { return convoy::table(results_); }

@@ -187,7 +187,8 @@ void CommandLine::add_run() {
   add_settings(sub, run.settings);
   takes_folder(sub->add_option("--out", run.out,
                                "for the results (default: runs/EXPERIMENT, with --set a folder in it)"));
-  sub->add_flag("--json", run.json, "print results.json only; write a folder only with --out or --trace");
+  sub->add_flag("--json", run.json,
+                "print results.json only; write a folder only with --out, --trace or --monitor");
   add_jobs(sub, run.jobs);
   chooses(
       sub->add_option("--network-model", run.network_model,
@@ -197,6 +198,13 @@ void CommandLine::add_run() {
   takes_file(
       sub->add_option("--tasks", run.tasks,
                       "for every task and message that was replayed, of one point (JSON, docs/tasks.md)"));
+  sub->add_flag("--monitor", run.monitor,
+                "write monitor.csv too: traffic, load and memory of each host, as a provider reports them");
+  sub->add_option("--monitor-every", run.monitor_every, "interval of its samples (default: 60s)")
+      ->type_name("TIME");
+  sub->add_option("--monitor-for", run.monitor_for,
+                  "time that it covers (default: an epoch, or 10 intervals without a dataset)")
+      ->type_name("TIME");
   sub->add_flag("--explain", run.explain, "say what a faster network, faster devices, ... would gain each");
   sub->add_flag("--require-fit", run.require_fit, "exit with 3 when a run needs more memory than there is");
   sub->add_flag("--full", run.full, "results of each device and link, not of each class of equal ones");

@@ -45,6 +45,12 @@ std::vector<StepTrace> read_steps(const OutputFolder& folder, const Results& res
   return traces;
 }
 
+/// What monitoring reported of the runs, where the folder has it. @throws InputError
+std::vector<RunMonitor> read_monitors(const OutputFolder& folder, const Results& results) {
+  if (!folder.has("monitor.csv")) return {};
+  return read_monitor(folder.path() + "/monitor.csv", results);
+}
+
 void tell_written(const std::string& name, const OutputFolder& folder) {
   write_stdout([&](std::ostream& out) {
     out << fmt::format("report of {}: {}\n", clean(name), (fs::path(folder.path()) / "report.html").string());
@@ -72,7 +78,8 @@ void report_store(const OutputFolder& folder) {
   } catch (const DamagedStore& damage) {
     throw refused(folder.path(), damage);
   }
-  folder.replace({"report.html", [&](std::ostream& out) { write_report(results, traces, out); }});
+  const std::vector<RunMonitor> monitors = read_monitors(folder, results);
+  folder.replace({"report.html", [&](std::ostream& out) { write_report(results, traces, monitors, out); }});
   tell_written(results.experiment, folder);
 }
 
@@ -80,7 +87,8 @@ void report_results(const OutputFolder& folder) {
   FileStream in = folder.open("results.json");
   const Results results = read_json(in, folder.path() + "/results.json");
   const std::vector<StepTrace> traces = read_steps(folder, results);
-  folder.replace({"report.html", [&](std::ostream& out) { write_report(results, traces, out); }});
+  const std::vector<RunMonitor> monitors = read_monitors(folder, results);
+  folder.replace({"report.html", [&](std::ostream& out) { write_report(results, traces, monitors, out); }});
   tell_written(results.experiment, folder);
 }
 

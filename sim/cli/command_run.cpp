@@ -10,6 +10,7 @@
 #include "sim/base/clean_text.h"
 #include "sim/base/quantity.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/monitor_runs.h"
 #include "sim/cli/prove_experiment.h"
 #include "sim/cli/results_folder.h"
 #include "sim/cli/tell.h"
@@ -32,7 +33,8 @@ namespace {
 
 std::string files_text(const std::string& path, const RunArguments& arguments) {
   return fmt::format("\nresults in {}: report.html, results.json, results.csv{}\n{}", path,
-                     arguments.trace ? ", trace.json (open it at https://ui.perfetto.dev)" : "",
+                     fmt::format("{}{}", arguments.monitor ? ", monitor.csv" : "",
+                                 arguments.trace ? ", trace.json (open it at https://ui.perfetto.dev)" : ""),
                      arguments.tasks.empty() ? "" : fmt::format("tasks in {}\n", arguments.tasks));
 }
 
@@ -94,6 +96,8 @@ void warn(const Experiment& experiment, const SweepCheck& check) {
   }
 }
 
+}  // namespace
+
 double quantity_option(const char* name, const std::string& text, Dimension dimension, double otherwise) {
   if (text.empty()) return otherwise;
   std::string why;
@@ -102,8 +106,6 @@ double quantity_option(const char* name, const std::string& text, Dimension dime
   if (*value <= 0) throw InputError({name, 0, 0}, "must be more than 0");
   return *value;
 }
-
-}  // namespace
 
 SweepOptions sweep_options(const RunArguments& arguments) {
   SweepOptions options;
@@ -193,6 +195,7 @@ void write_tasks_of(Preparer& preparer, const Results& results, const std::strin
 FinishedRun run_points(const Experiment& experiment, const RunArguments& arguments, const std::string& path,
                        const SweepOptions& options) {
   if (!path.empty()) OutputFolder::check(path);
+  check_monitor(arguments);
   check_queues(experiment);  // what is wrong with them comes before what takes time
   if (!arguments.tasks.empty()) {
     refuse_input(arguments.tasks, {arguments.file});
@@ -230,7 +233,10 @@ FinishedRun run_points(const Experiment& experiment, const RunArguments& argumen
   }
   throw_if_all_wrong(run.results);
   run.warnings = model_warnings(preparer);
-  if (!path.empty()) place->write(run.results, arguments.trace);
+  if (!path.empty())
+    place->write(run.results, arguments.trace,
+                 arguments.monitor && run.whole ? monitor_runs(preparer, run.results, arguments)
+                                                : std::vector<RunMonitor>{});
   if (!arguments.tasks.empty() && !run.results.runs.empty())
     write_tasks_of(preparer, run.results, arguments.tasks);
   return run;
@@ -239,8 +245,8 @@ FinishedRun run_points(const Experiment& experiment, const RunArguments& argumen
 Exit run_command(const RunArguments& arguments) {
   Experiment experiment = Experiment::load(arguments.file, arguments.settings);
   if (arguments.network_model == "simgrid") experiment.use(NetworkModel::simgrid);
-  const bool to_folder =
-      !arguments.json || !arguments.out.empty() || arguments.trace || arguments.shard.of > 1;
+  const bool to_folder = !arguments.json || !arguments.out.empty() || arguments.trace || arguments.monitor ||
+                         arguments.shard.of > 1;
   std::string path;
   if (to_folder)
     path = arguments.out.empty() ? default_folder(experiment.name(), arguments.settings) : arguments.out;

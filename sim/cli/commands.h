@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/quantity.h"
 #include "sim/calibration/calibration.h"
 #include "sim/calibration/kineto_trace.h"
 #include "sim/cli/progress.h"
@@ -36,6 +37,8 @@ struct RunArguments {
   std::string out;                    ///< "": default_folder()
   bool json = false, trace = false, require_fit = false, fresh = false, full = false, explain = false;
   std::string tasks;                     ///< file for what was replayed; "": none
+  bool monitor = false;                  ///< write monitor.csv
+  std::string monitor_every, monitor_for;  ///< as quantities; "": a minute, an epoch or ten intervals
   std::string network_model = "convoy";  ///< or "simgrid"
   std::size_t jobs = 1;
   Shard shard{};
@@ -168,6 +171,9 @@ struct FinishedRun {
 /// @throws InputError, OutputError; InputError too where all points are wrong
 FinishedRun run_points(const Experiment& experiment, const RunArguments& arguments, const std::string& path,
                        const SweepOptions& options);
+
+/// The value of an option that is a quantity above 0; `otherwise` where it is "". @throws InputError
+double quantity_option(const char* name, const std::string& text, Dimension dimension, double otherwise);
 
 /// The options of a sweep that its arguments say. @throws InputError
 SweepOptions sweep_options(const RunArguments& arguments);

@@ -112,7 +112,7 @@ void ResultsPlace::begin(StoreSubject subject) {
   store_->set_subject(std::move(subject));
 }
 
-void ResultsPlace::write(const Results& results, bool with_trace) {
+void ResultsPlace::write(const Results& results, bool with_trace, const std::vector<RunMonitor>& monitors) {
   const std::vector<std::size_t> indices = indices_of(results);
   std::vector<StepTrace> traces;
   if (with_trace)
@@ -121,7 +121,9 @@ void ResultsPlace::write(const Results& results, bool with_trace) {
   std::vector<OutputFolder::File> files{
       {"results.json", [&](std::ostream& out) { write_json(results, out); }},
       {"results.csv", [&](std::ostream& out) { write_csv(results, out); }},
-      {"report.html", [&](std::ostream& out) { write_report(results, traces, out); }}};
+      {"report.html", [&](std::ostream& out) { write_report(results, traces, monitors, out); }}};
+  if (!monitors.empty())
+    files.push_back({"monitor.csv", [&](std::ostream& out) { write_monitor(results, monitors, out); }});
   if (with_trace)
     files.push_back({"trace.json", [&](std::ostream& out) { write_trace(results, indices, *store_, out); }});
   else

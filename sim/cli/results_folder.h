@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/cli/commands.h"
+#include "sim/results/monitor.h"
 #include "sim/results/result.h"
 #include "sim/run/experiment.h"
 #include "sim/run/output_folder.h"
@@ -35,8 +36,8 @@ class ResultsPlace {
   void keep() { written_ = true; }
 
   /// Writes results.json, results.csv, report.html, the table `runs`, and trace.json where the runs have
-  /// traces.
-  void write(const Results& results, bool with_trace);
+  /// traces, and monitor.csv where there are monitors.
+  void write(const Results& results, bool with_trace, const std::vector<RunMonitor>& monitors = {});
 
  private:
   std::optional<OutputFolder> folder_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 namespace convoy::inline lowering {
 namespace {
@@ -73,23 +74,40 @@ double copy_time_s(const Machine& machine, std::uint32_t host, const std::vector
   return time_s;
 }
 
-}  // namespace
-
-void add_input(Plan& plan, const TrainingGraph& graph, const Machine& machine, const InputSpec& spec) {
-  if (spec.synthetic || graph.operations.empty()) return;
-  std::vector<double> images(machine.hosts.size(), 0.0), of_device(machine.devices.size(), 0.0);
-  double total = 0;
+/// Images that each device's program reads.
+std::vector<double> images_read(const Plan& plan, const Machine& machine) {
+  std::vector<double> images(machine.devices.size(), 0.0);
   for (const Role& role : plan.roles)
     for (const EndpointId member : role.members) {
       if (member >= machine.devices.size()) continue;
       for (const Task& task : role.program)
         for (const PlanOp& op : task.ops)
-          if (reads_images(op)) {
-            images[machine.devices[member].host] += op.images;
-            of_device[member] += op.images;
-            total += op.images;
-          }
+          if (reads_images(op)) images[member] += op.images;
     }
+  return images;
+}
+
+std::vector<double> sums_by_host(const std::vector<double>& of_device, const Machine& machine) {
+  std::vector<double> sums(machine.hosts.size(), 0.0);
+  for (std::size_t d = 0; d < of_device.size(); ++d) sums[machine.devices[d].host] += of_device[d];
+  return sums;
+}
+
+}  // namespace
+
+std::vector<double> images_by_host(const Plan& plan, const Machine& machine) {
+  std::vector<double> images = sums_by_host(images_read(plan, machine), machine);
+  const double total = std::accumulate(images.begin(), images.end(), 0.0);
+  if (total > 0)
+    for (double& of_host : images) of_host *= plan.images / total;
+  return images;
+}
+
+void add_input(Plan& plan, const TrainingGraph& graph, const Machine& machine, const InputSpec& spec) {
+  if (spec.synthetic || graph.operations.empty()) return;
+  const std::vector<double> of_device = images_read(plan, machine);
+  const std::vector<double> images = sums_by_host(of_device, machine);
+  const double total = std::accumulate(of_device.begin(), of_device.end(), 0.0);
   // With backup workers a global batch is less than what all read.
   const double once = !plan.service() && total > plan.images ? plan.images / total : 1;
   InputFeed feed;

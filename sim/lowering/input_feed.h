@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <vector>
+
 #include "models/training_graph.h"
 #include "sim/costs/input_pipeline.h"
 #include "sim/plan/plan.h"
@@ -14,5 +16,9 @@ namespace convoy::inline lowering {
 /// devices' programs reads, all together no more than the global batch (devices that share an image's work
 /// read it once). @throws InputError as input_rate()
 void add_input(Plan& plan, const TrainingGraph& graph, const Machine& machine, const InputSpec& spec);
+
+/// Images that the devices of each host read in a step, each image once. Of clients of a service in a step of
+/// the global batch.
+std::vector<double> images_by_host(const Plan& plan, const Machine& machine);
 
 }  // namespace convoy::lowering

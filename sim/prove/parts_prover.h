@@ -132,7 +132,8 @@ class PartsProver {
                   double share) const;
   void read_all(const Device& device, TaskId t, const OpMeaning& means, const Operation& operation,
                 const Box& work) const;
-  bool has_images(const Device& device) const;
+  /// Whether it has all the images that are wanted before task t.
+  bool has_images(const Device& device, TaskId t, std::int64_t micro_batch, std::vector<Box> wanted) const;
   /// Images, or a view of them.
   bool reads_images(LayerIndex input) const;
   Box images_read(std::uint32_t layer, std::size_t k, const Box& work) const;

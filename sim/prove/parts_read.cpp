@@ -60,12 +60,7 @@ bool PartsProver::is_view_of(std::uint32_t layer, std::uint32_t of) const {
 
 void PartsProver::read_images(const Device& device, TaskId t, const OpMeaning& reader,
                               std::vector<Box> wanted) const {
-  if (has_images(device)) return;
-  for (const Value& value : device.images)
-    if (value.micro_batch == reader.micro_batch && is_before(device, value.task, t))
-      subtract(wanted, value.box);
-  std::erase_if(wanted, [](const Box& box) { return box.empty(); });
-  if (!wanted.empty())
+  if (!has_images(device, t, reader.micro_batch, std::move(wanted)))
     throw Refuted(fmt::format("{}: {} needs images, and they are not there", at(device, t),
                               graph_.operations[reader.operation].name));
 }
@@ -227,8 +222,12 @@ void PartsProver::read_all(const Device& device, TaskId t, const OpMeaning& mean
   if (operation.phase != Phase::weight_gradient) read_parameters(device, t, means, operation.layer, work);
 }
 
-bool PartsProver::has_images(const Device& device) const {
-  return device.endpoint < meaning_.has_images.size() && meaning_.has_images[device.endpoint];
+bool PartsProver::has_images(const Device& device, TaskId t, std::int64_t micro_batch,
+                             std::vector<Box> wanted) const {
+  if (device.endpoint < meaning_.has_images.size() && meaning_.has_images[device.endpoint]) return true;
+  for (const Value& value : device.images)
+    if (value.micro_batch == micro_batch && is_before(device, value.task, t)) subtract(wanted, value.box);
+  return std::all_of(wanted.begin(), wanted.end(), [](const Box& box) { return box.empty(); });
 }
 
 bool PartsProver::reads_images(LayerIndex input) const {

@@ -59,11 +59,11 @@ double PartsProver::bytes_of(const CommMeaning& carries, EndpointId from, Endpoi
       if (counted.insert(result.operation).second) bytes += made_bytes_[result.operation];
       continue;
     }
+    const Box box = sent(result, from, to);
     if (result.operation == no_meaning) {
-      bytes += maps_.image_tensor().volume() * tensor_bytes_.of_value(image_input);
+      bytes += box.volume() * tensor_bytes_.of_value(image_input);
       continue;
     }
-    const Box box = sent(result, from, to);
     if (!of_parameters(result)) {
       bytes += box.volume() * tensor_bytes_.of_value(static_cast<LayerIndex>(result.layer));
       continue;
@@ -122,7 +122,8 @@ std::vector<Value> PartsProver::taken(const Device& device, TaskId t, const Comm
   const std::int64_t m = carries.micro_batch;
   if (box.empty()) return {};
   if (result.operation == no_meaning) {
-    if (!has_images(device)) throw Refuted(fmt::format("{}: sends images, and has none", at(device, t)));
+    if (!has_images(device, t, m, {box}))
+      throw Refuted(fmt::format("{}: sends images that it does not have", at(device, t)));
     return {{no_meaning, box, {}, t, m}};
   }
   const Value value{result.operation, box, {}, t, m};

@@ -20,7 +20,8 @@ std::string trace_prefix(const Results& results, std::size_t run) {
   return results.runs.size() > 1 ? fmt::format("run {}: ", results.runs[run].id) : std::string{};
 }
 
-void write_report(const Results& results, const std::vector<StepTrace>& traces, std::ostream& out) {
+void write_report(const Results& results, const std::vector<StepTrace>& traces,
+                  const std::vector<RunMonitor>& monitors, std::ostream& out) {
   const ReportContext context(results);
   std::string body;
   if (results.runs.empty()) {
@@ -31,7 +32,8 @@ void write_report(const Results& results, const std::vector<StepTrace>& traces, 
           time_section, explain_section, variability_section, memory_section, elastic_section,
           pipeline_section, partition_section, search_section, layout_section, schedule_section})
       body += section(context);
-    body += timeline_section(context, traces) + machine_section(context) + manifest_section(context);
+    body += monitor_section(context, monitors) + timeline_section(context, traces) +
+            machine_section(context) + manifest_section(context);
   }
   out << html_page(results.experiment, body);
 }

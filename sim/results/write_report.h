@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/results/monitor.h"
 #include "sim/results/result.h"
 #include "sim/results/write_trace.h"
 
@@ -25,7 +26,9 @@ std::string trace_prefix(const Results& results, std::size_t run);
 /// Writes report.html: the results as drawings, on one page (html_page) that needs no network, from these
 /// values only; the same values give the same bytes. Of large results, a part is drawn, and the page says so.
 /// @param traces of the runs in drawn_steps(); empty: no trace
-void write_report(const Results& results, const std::vector<StepTrace>& traces, std::ostream& out);
+/// @param monitors of runs; empty: none were asked for
+void write_report(const Results& results, const std::vector<StepTrace>& traces,
+                  const std::vector<RunMonitor>& monitors, std::ostream& out);
 
 /// Writes a page with the time line of one run alone. @param trace of a run of `results`
 void write_timeline(const Results& results, const StepTrace& trace, std::ostream& out);

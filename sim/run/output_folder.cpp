@@ -29,8 +29,8 @@ namespace {
 constexpr std::array<std::pair<const char*, std::string_view>, 3> marks{
     {{"results.json", "\"schema\": \"convoy.results/"}, {"plan.json", "\"schema\": \"convoy.plan/"},
      {"study.json", "\"schema\": \"convoy.study/"}}};
-constexpr std::array<const char*, 6> result_files{"results.json", "results.csv", "report.html", "trace.json",
-                                                  "plan.json", "study.json"};
+constexpr std::array<const char*, 7> result_files{"results.json", "results.csv", "report.html", "trace.json",
+                                                  "monitor.csv",  "plan.json",   "study.json"};
 constexpr std::array<const char*, 4> store_files{"results.sqlite", "results.sqlite-wal", "results.sqlite-shm",
                                                  "results.sqlite-journal"};
 constexpr const char* unfinished_set = ".convoy-unfinished";  ///< being written: removed

@@ -26,7 +26,7 @@ class OutputError : public std::runtime_error {
 /// put there.
 class OutputFolder {
  public:
-  /// Its name, which is one of results.json, results.csv, report.html, trace.json, plan.json and study.json, and the
+  /// Its name, which is one of results.json, results.csv, report.html, trace.json, monitor.csv, plan.json and study.json, and the
   /// function that writes it.
   using File = std::pair<const char*, std::function<void(std::ostream&)>>;
 

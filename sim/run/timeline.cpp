@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -127,6 +128,20 @@ class RunTimeline {
     return hosts;
   }
 
+  void for_each_stretch(const std::function<void(const RunStretch&)>& visit) const {
+    for (std::size_t i = 0; i < phases_.size(); ++i) {
+      const double start_s = starts_[i].start_s;
+      if (const std::optional<Replayed>& messages = changes_[i])
+        visit({start_s - messages->result.step_time_s, start_s, phases_[i].change.traffic, messages->machine,
+               messages->result});
+      const Replayed& step = steps_.at(phases_[i].devices);
+      double end_s = std::numeric_limits<double>::infinity();
+      if (i + 1 < phases_.size())
+        end_s = start_s + static_cast<double>(starts_[i + 1].step - starts_[i].step) * times_[i].step_time_s;
+      if (end_s > start_s) visit({start_s, end_s, phases_[i].plan, step.machine, step.result});
+    }
+  }
+
  private:
   /// The same devices divide the batch in the same way; they average parameters after every step, or every so
   /// many.
@@ -203,6 +218,14 @@ void add_timeline(const PreparedRun& run, const ReplayResult& last, bool with_tr
   const RunTimeline timeline(run, last);
   timeline.fill(output.result);
   if (with_trace) output.trace = timeline.trace();
+}
+
+void for_each_stretch(const PreparedRun& run, const ReplayResult& last,
+                      const std::function<void(const RunStretch&)>& visit) {
+  if (run.phased)
+    RunTimeline(run, last).for_each_stretch(visit);
+  else
+    visit({0, std::numeric_limits<double>::infinity(), run.plan, run.machine, last});
 }
 
 }  // namespace convoy::runs

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "sim/replay/replay.h"
@@ -38,5 +39,19 @@ double time_of_steps(const std::vector<PhaseTimes>& phases, const std::vector<Ph
 /// @param last the replay of the last phase, run.plan on run.machine
 /// @param with_trace draws the phases, what lies between them, and the first step of each phase
 void add_timeline(const PreparedRun& run, const ReplayResult& last, bool with_trace, RunOutput& output);
+
+/// A stretch of a run in which one step is repeated, or in which the messages of a change are sent once.
+struct RunStretch {
+  double start_s = 0, end_s = 0;  ///< the last stretch of a run has no end: infinity
+  const Plan& plan;
+  const Machine& machine;
+  const ReplayResult& replayed;  ///< of one step
+};
+
+/// Calls `visit` with the stretches of a run in their order. Between them nothing happens: devices wait for what a
+/// change takes beside its messages.
+/// @param last the replay of the last phase, or of a run without phases
+void for_each_stretch(const PreparedRun& run, const ReplayResult& last,
+                      const std::function<void(const RunStretch&)>& visit);
 
 }  // namespace convoy::runs

@@ -18,6 +18,11 @@ const Keys<FilterOptions>& filter_keys() {
                            "index of the device that holds the parameters and does the rest",
                            &Options::master)
           .at(&Options::master_pos),
+      choice_key<Options>(
+          "broadcast", input_broadcast_names,
+          "inputs go from the master to each worker, and partial gradients back; or by parts, "
+          "which workers send on to each other",
+          &Options::broadcast),
       flag_key<Options>("overlap", "the master computes its own filters while its messages are under way",
                         &Options::overlap)};
   return keys;
@@ -28,8 +33,9 @@ class FilterParallel : public Strategy {
   explicit FilterParallel(FilterOptions options) : options_(std::move(options)) {}
 
   std::string label() const override {
-    return fmt::format("filter parallel, {} shares{}",
+    return fmt::format("filter parallel, {} shares{}{}",
                        filter_shares_names[static_cast<std::size_t>(options_.shares)],
+                       options_.broadcast == InputBroadcast::scatter_allgather ? ", scatter_allgather" : "",
                        options_.overlap ? ", overlap" : "");
   }
 
@@ -63,7 +69,7 @@ StrategyEntry filter_parallel_entry() {
   return {"filter_parallel",
           "convolutions shared out by filters among all devices; a master does everything else",
           texts_of(filter_keys()), &read_filter_parallel,
-          "[{shares: [probed, equal], overlap: [true, false]}]"};
+          "[{shares: [probed, equal], broadcast: [direct, scatter_allgather], overlap: [true, false]}]"};
 }
 
 }  // namespace convoy::strategies

@@ -21,6 +21,13 @@ namespace convoy::inline strategies {
 /// Biases, and everything that is no convolution, stay on the master. The master begins its own share when
 /// its messages have been delivered (blocking sends) unless `overlap: true`. A device without filters of a
 /// layer takes no part in it. One device: exactly `single`.
+///
+/// `broadcast: scatter_allgather` sends as many bytes, and most of them between workers. The master sends each of
+/// the w workers of a layer the inputs of B / w images; the workers send these to each other, so that all have
+/// all. Of partial data gradients each worker gets the parts for its B / w images from the others, adds them to
+/// its own and sends the master the sum. This is the broadcast of long messages by van de Geijn, and its mirror
+/// image: Thakur, Rabenseifner & Gropp, IJHPCA 19(1), 2005, sections 4.2 and 4.4. Layers with fewer images than
+/// workers, or with one worker, are sent directly.
 /// Source: Marques, Falcao & Alexandre, arXiv:1712.02546 (abstract: the same inputs and different kernels on
 /// every machine, results to the master); the formulas are our reconstruction, the texts were not available.
 StrategyEntry filter_parallel_entry();

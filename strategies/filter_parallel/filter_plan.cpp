@@ -27,6 +27,16 @@ struct FilterExchange {
   std::vector<EndpointId> workers;                                    ///< with filters of this layer
   std::uint32_t inputs = 0, outputs = 0, gradients = 0, results = 0;  ///< messages
   std::uint32_t layout = no_meaning;                                  ///< filters of each device
+  // Where workers pass inputs on to each other:
+  bool shared = false;
+  std::uint32_t passed_on = 0, partials = 0;  ///< messages between workers
+  std::uint32_t slices = no_meaning;          ///< layout: the images that each of them gets from the master
+  /// Of worker d: the first and the one behind the last.
+  IndexRange images_of(EndpointId d, double images) const {
+    const auto w = static_cast<std::int64_t>(workers.size()), all = static_cast<std::int64_t>(images);
+    const auto i = std::lower_bound(workers.begin(), workers.end(), d) - workers.begin();
+    return {all * i / w, all * (i + 1) / w};
+  }
 };
 
 class FilterPlanner {
@@ -66,7 +76,10 @@ class FilterPlanner {
         exchange.filter_bytes += element * static_cast<double>(tensor.elements);
     for (EndpointId d = 0; d < shared.filters.size(); ++d)
       if (d != options_.master && shared.filters[d] > 0) exchange.workers.push_back(d);
+    exchange.shared = options_.broadcast == InputBroadcast::scatter_allgather &&
+                      exchange.workers.size() > 1 && images_ >= static_cast<double>(exchange.workers.size());
     if (work_.meaning && !exchange.workers.empty()) exchange.layout = layout_of(shared);
+    if (work_.meaning && exchange.shared) exchange.slices = slices_of(exchange);
     exchange.convolution = std::move(shared);
     exchanges_.push_back(std::move(exchange));
   }
@@ -105,6 +118,18 @@ class FilterPlanner {
     return static_cast<std::uint32_t>(work_.meaning->layouts.size() - 1);
   }
 
+  std::uint32_t slices_of(const FilterExchange& e) {
+    PartLayout layout(input_.machine.devices.size());
+    for (EndpointId d = 0; d < layout.size(); ++d) {
+      if (d == options_.master) continue;
+      layout[d].images.emplace();
+      if (std::binary_search(e.workers.begin(), e.workers.end(), d))
+        layout[d].images->push_back(e.images_of(d, images_));
+    }
+    work_.meaning->layouts.push_back(std::move(layout));
+    return static_cast<std::uint32_t>(work_.meaning->layouts.size() - 1);
+  }
+
   void mean(PlanOp& op, OpId id, std::uint32_t layout = no_meaning) {
     OpMeaning meaning;
     meaning.operation = id;
@@ -117,10 +142,13 @@ class FilterPlanner {
     const LayerIndex input = graph_.model.layers[layer].inputs.front();
     const auto of_input = static_cast<std::uint32_t>(input);
     std::vector<CommMeaning::Result>& inputs = work_.messages[e.inputs].meaning.results;
-    if (input == image_input)
-      inputs.push_back({no_meaning, 0});
-    else
-      inputs.push_back({*maker_of(input), of_input, all_of_it, all_of_it});
+    const std::uint32_t to_worker = e.shared ? e.slices : all_of_it;
+    const auto input_result = [&](std::uint32_t from, std::uint32_t to) {
+      return input == image_input ? CommMeaning::Result{no_meaning, 0, from, to}
+                                  : CommMeaning::Result{*maker_of(input), of_input, from, to};
+    };
+    inputs.push_back(input_result(all_of_it, to_worker));
+    if (e.shared) work_.messages[e.passed_on].meaning.results = {input_result(e.slices, all_of_it)};
     inputs.push_back({*index_.update(layer), layer, all_of_it, e.layout});
     work_.messages[e.outputs].meaning.results = {{e.forward, layer, e.layout, all_of_it}};
     OpId gradient = backward_of(e);  // where the network's output has no loss, nobody makes its gradient
@@ -130,19 +158,30 @@ class FilterPlanner {
     CommMeaning& results = work_.messages[e.results].meaning;
     results.kind = CommMeaning::Kind::parts;
     results.results = {{e.weight_gradient, layer, e.layout, all_of_it}};
-    if (e.data_gradient) results.results.push_back({*e.data_gradient, of_input, all_of_it, all_of_it});
+    if (!e.data_gradient) return;
+    results.results.push_back({*e.data_gradient, of_input, to_worker, all_of_it});
+    if (!e.shared) return;
+    CommMeaning& partials = work_.messages[e.partials].meaning;
+    partials.kind = CommMeaning::Kind::parts;
+    partials.results = {{*e.data_gradient, of_input, all_of_it, e.slices}};
   }
 
   // Bytes between the master and worker d.
-  static double down_forward(const FilterExchange& e, EndpointId d) {
-    return e.input_bytes + e.convolution.fraction(d) * e.filter_bytes;
+  /// Share of the images that worker d takes from the master, and whose gradients it sends there.
+  double slice(const FilterExchange& e, EndpointId d) const {
+    if (!e.shared) return 1;
+    const IndexRange range = e.images_of(d, images_);
+    return static_cast<double>(range.end - range.begin) / images_;
+  }
+  double down_forward(const FilterExchange& e, EndpointId d) const {
+    return slice(e, d) * e.input_bytes + e.convolution.fraction(d) * e.filter_bytes;
   }
   static double slice_bytes(const FilterExchange& e, EndpointId d) {
     return e.convolution.fraction(d) * e.output_bytes;
   }
   static double partial_bytes(const FilterExchange& e) { return e.data_gradient ? e.input_bytes : 0; }
-  static double up_backward(const FilterExchange& e, EndpointId d) {
-    return partial_bytes(e) + e.convolution.fraction(d) * e.filter_bytes;
+  double up_backward(const FilterExchange& e, EndpointId d) const {
+    return slice(e, d) * partial_bytes(e) + e.convolution.fraction(d) * e.filter_bytes;
   }
 
   template <class Bytes>
@@ -155,12 +194,26 @@ class FilterPlanner {
     return static_cast<std::uint32_t>(work_.messages.size() - 1);
   }
 
+  /// From every worker to every other one. @param bytes of the sender, or the receiver, for its images
+  std::uint32_t add_message_among_workers(const FilterExchange& e, std::string_view what, bool of_sender) {
+    PlacedMessage message{fmt::format("{}.{}", graph_.model.layers[e.convolution.layer].name, what), {}};
+    for (const EndpointId from : e.workers)
+      for (const EndpointId to : e.workers)
+        if (from != to) message.parts.push_back({from, to, slice(e, of_sender ? from : to) * e.input_bytes});
+    work_.messages.push_back(std::move(message));
+    return static_cast<std::uint32_t>(work_.messages.size() - 1);
+  }
+
   void add_messages(FilterExchange& e) {
     if (e.workers.empty()) return;
-    e.inputs = add_message(e, true, "inputs and filters", down_forward);
+    const auto down = [&](const FilterExchange& of, EndpointId d) { return down_forward(of, d); };
+    const auto up = [&](const FilterExchange& of, EndpointId d) { return up_backward(of, d); };
+    e.inputs = add_message(e, true, "inputs and filters", down);
+    if (e.shared) e.passed_on = add_message_among_workers(e, "inputs passed on", true);
     e.outputs = add_message(e, false, "outputs", slice_bytes);
     e.gradients = add_message(e, true, "output gradients", slice_bytes);
-    e.results = add_message(e, false, "gradients", up_backward);
+    if (e.shared && e.data_gradient) e.partials = add_message_among_workers(e, "partial gradients", false);
+    e.results = add_message(e, false, "gradients", up);
     if (work_.meaning) mean_messages(e);
   }
 
@@ -221,8 +274,10 @@ class FilterPlanner {
         positions[e.weight_gradient] = add(kernel(e, e.weight_gradient, options_.master));
       device.steps.emplace_back().receives.push_back(forward ? e.outputs : e.results);
       if (!forward && e.data_gradient) {
-        const std::size_t sum = add(sum_of_partials(e));
-        const double received = static_cast<double>(e.workers.size()) * e.input_bytes;
+        const double come = e.shared ? 1 : static_cast<double>(e.workers.size());
+        const bool own = e.convolution.filters[options_.master] > 0;
+        const std::size_t sum = add(sum_of_partials(e, come - (own ? 0 : 1), 1, all_of_it));
+        const double received = come * e.input_bytes;
         device.tensors.push_back({{MemoryClass::activations, received}, {sum, sum}});
       }
     }
@@ -235,26 +290,26 @@ class FilterPlanner {
   /// The first operation of a convolution's backward pass.
   static OpId backward_of(const FilterExchange& e) { return e.data_gradient.value_or(e.weight_gradient); }
 
-  /// Adding up the data gradients of all who had filters: two read, one written each time.
-  PlanOp sum_of_partials(const FilterExchange& e) {
-    const bool own = e.convolution.filters[options_.master] > 0;
-    const double additions = static_cast<double>(e.workers.size()) - (own ? 0 : 1);
+  /// Adding up data gradients of those who had filters: two read, one written each time.
+  /// @param share of the images  @param layout of these
+  PlanOp sum_of_partials(const FilterExchange& e, double additions, double share, std::uint32_t layout) {
     const LayerIndex input = graph_.model.layers[e.convolution.layer].inputs.front();
     Work work;
     work.kind = KernelKind::elementwise;
     work.phase = Phase::data_gradient;
     work.flops_per_image = additions * e.input_bytes / images_ / tensor_bytes_.of_value(input);
     work.bytes_per_image = 3 * additions * e.input_bytes / images_;
-    PlanOp op{graph_.operations[*e.data_gradient].name + " sum", work, images_, {}, {}};
+    PlanOp op{graph_.operations[*e.data_gradient].name + " sum", work, share * images_, {}, {}};
     OpMeaning meaning;
     meaning.act = OpMeaning::Act::add;
     meaning.operation = *e.data_gradient;
     meaning.layer = static_cast<std::uint32_t>(input);
+    if (layout != all_of_it) meaning.layout = layout;
     work_.mean(op, meaning);
     return op;
   }
 
-  // Workers with the same filters of every layer have one program.
+  // Workers with the same filters of every layer, and equally many images of it, have one program.
 
   void add_workers() {
     std::map<std::pair<std::uint32_t, std::vector<std::int64_t>>, std::vector<EndpointId>> alike;
@@ -262,8 +317,13 @@ class FilterPlanner {
       if (d == options_.master) continue;
       std::vector<std::int64_t> filters;
       for (const FilterExchange& e : exchanges_) filters.push_back(e.convolution.filters[d]);
-      if (std::any_of(filters.begin(), filters.end(), [](std::int64_t k) { return k > 0; }))
-        alike[{input_.machine.devices[d].type, std::move(filters)}].push_back(d);
+      if (std::none_of(filters.begin(), filters.end(), [](std::int64_t k) { return k > 0; })) continue;
+      for (const FilterExchange& e : exchanges_) {
+        const bool slice = e.shared && e.convolution.filters[d] > 0;
+        const IndexRange images = slice ? e.images_of(d, images_) : IndexRange{};
+        filters.push_back(images.end - images.begin);
+      }
+      alike[{input_.machine.devices[d].type, std::move(filters)}].push_back(d);
     }
     for (auto& [key, members] : alike) work_.devices.push_back(worker(std::move(members)));
   }
@@ -297,14 +357,31 @@ class FilterPlanner {
     };
     for (const Step& step : steps()) {
       const FilterExchange& e = *step.exchange;
+      // What others made of the gradient of its images, added to its own.
+      const auto add_sum = [&] {
+        device.steps.back().sends = {e.partials};
+        device.steps.emplace_back().receives = {e.partials};
+        device.steps.back().sends = {e.results};
+        const double others = static_cast<double>(e.workers.size()) - 1;
+        add(sum_of_partials(e, others, slice(e, d), e.slices));
+        hold(MemoryClass::activations, others * slice(e, d) * e.input_bytes);
+      };
       if (e.convolution.filters[d] == 0) continue;
       const double filter_bytes = e.convolution.fraction(d) * e.filter_bytes;
       begin_step();
       device.steps.back().receives = {step.forward ? e.inputs : e.gradients};
+      if (step.forward && e.shared) {
+        add(memory_op("take in", {}, {}));
+        kept[&e] = {hold(MemoryClass::activations, e.input_bytes), hold(MemoryClass::weights, filter_bytes)};
+        device.steps.back().sends = {e.passed_on};
+        device.steps.emplace_back().receives = {e.passed_on};
+      }
       device.steps.back().sends = {step.forward ? e.outputs : e.results};
       add(kernel(e, step.forward ? e.forward : backward_of(e), d));
       if (step.forward) {
-        kept[&e] = {hold(MemoryClass::activations, e.input_bytes), hold(MemoryClass::weights, filter_bytes)};
+        if (!e.shared)
+          kept[&e] = {hold(MemoryClass::activations, e.input_bytes),
+                      hold(MemoryClass::weights, filter_bytes)};
         under_way = {hold(MemoryClass::activations, slice_bytes(e, d))};
       } else {
         under_way = {hold(MemoryClass::gradients, filter_bytes)};
@@ -312,6 +389,7 @@ class FilterPlanner {
         kept[&e].push_back(hold(MemoryClass::activations, slice_bytes(e, d)));  // output gradients
         if (e.data_gradient) add(kernel(e, e.weight_gradient, d));
         use(kept[&e]);
+        if (e.data_gradient && e.shared) add_sum();
       }
     }
     begin_step();
@@ -342,7 +420,9 @@ class FilterPlanner {
     for (const FilterExchange& e : exchanges_) {
       if (!e.workers.empty()) summary.cut_bytes += e.input_bytes + partial_bytes(e);
       for (const EndpointId d : e.workers) {
-        summary.connectivity_bytes += down_forward(e, d) + 2 * slice_bytes(e, d) + up_backward(e, d);
+        // As many, whether they come from the master or from other workers.
+        summary.connectivity_bytes += e.input_bytes + partial_bytes(e) + 2 * slice_bytes(e, d) +
+                                      2 * e.convolution.fraction(d) * e.filter_bytes;
         summary.cut_bytes += 2 * slice_bytes(e, d) + 2 * e.convolution.fraction(d) * e.filter_bytes;
       }
       for (std::size_t d = 0; d < time_s.size(); ++d) time_s[d] += e.convolution.time_s[d];

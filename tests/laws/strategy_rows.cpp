@@ -356,9 +356,9 @@ const std::vector<StrategyRow>& strategy_rows() {
        by_servers, Alone::without_update},
       {"filter_parallel",
        [](Dice& dice, const StrategySetting& setting) {
-         return fmt::format("{{kind: filter_parallel, shares: {}, master: {}, overlap: {}}}",
-                            dice.coin() ? "equal" : "probed", dice.between(0, setting.devices - 1),
-                            dice.coin());
+         return fmt::format("{{kind: filter_parallel, shares: {}, broadcast: {}, master: {}, overlap: {}}}",
+                            dice.coin() ? "equal" : "probed", dice.coin() ? "direct" : "scatter_allgather",
+                            dice.between(0, setting.devices - 1), dice.coin());
        },
        with_sums, Alone::single, false, filters_and_slices},
       {"hypergraph",

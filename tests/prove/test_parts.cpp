@@ -60,8 +60,9 @@ struct PartsExperiment {
     batch = 4;
     std::string more;
     if (kind == "filter_parallel")
-      more = fmt::format(", overlap: {}, shares: {}", dice.coin(),
-                         dice.one_of<std::string>({"equal", "probed"}));
+      more = fmt::format(", overlap: {}, shares: {}, broadcast: {}", dice.coin(),
+                         dice.one_of<std::string>({"equal", "probed"}),
+                         dice.one_of<std::string>({"direct", "scatter_allgather"}));
     if (kind == "hypergraph")
       more = fmt::format(", micro_batches: {}, granularity: {}, method: {}", dice.one_of<int>({1, 2, 4}),
                          dice.one_of<std::string>({"auto", "channel", "2"}),
@@ -76,7 +77,13 @@ std::vector<std::int64_t> widths(const std::vector<IndexRange>& ranges) {
   return widths;
 }
 
-/// What a plan says of the channels of its devices: a border off by one, or two devices exchanged.
+/// The channels of a device's part, or its images where these are what is shared out; nullptr for all of both.
+std::vector<IndexRange>* shared_out(Region& region) {
+  if (region.channels) return &*region.channels;
+  return region.images ? &*region.images : nullptr;
+}
+
+/// What a plan says of the channels or images of its devices: a border off by one, or two devices exchanged.
 std::string change_layout(Plan& plan, Dice& dice) {
   std::vector<PartLayout*> layouts;
   for (PartLayout& layout : plan.meaning->layouts)
@@ -85,14 +92,16 @@ std::string change_layout(Plan& plan, Dice& dice) {
     PartLayout& layout = *dice.one_of(layouts);
     const auto a = static_cast<std::size_t>(dice.between(0, static_cast<int>(layout.size()) - 1));
     const auto b = static_cast<std::size_t>(dice.between(0, static_cast<int>(layout.size()) - 1));
-    std::vector<IndexRange>& channels = *layout[a].channels;
+    std::vector<IndexRange>* const ranges = shared_out(layout[a]);
+    const std::vector<IndexRange>* const others = shared_out(layout[b]);
+    if (!ranges || !others) continue;
     if (dice.coin()) {
-      if (channels.empty() || channels.front().end - channels.front().begin < 2) continue;
-      ++channels.front().begin;
+      if (ranges->empty() || ranges->front().end - ranges->front().begin < 2) continue;
+      ++ranges->front().begin;
       return fmt::format("border of device {}", a);
     }
     // Of two that have equally many, either may have the one or the other.
-    if (widths(channels) == widths(*layout[b].channels)) continue;
+    if (widths(*ranges) == widths(*others)) continue;
     std::swap(layout[a], layout[b]);
     return fmt::format("devices {} and {}", a, b);
   }

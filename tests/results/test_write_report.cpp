@@ -19,7 +19,7 @@ namespace {
 
 std::string report(const Results& results) {
   std::ostringstream out;
-  write_report(results, {}, out);
+  write_report(results, {}, {}, out);
   return out.str();
 }
 
@@ -216,7 +216,7 @@ TEST_CASE("report: the timeline draws spans where they are, and memory class on 
       {{"gpu0 compute", {{"a.forward #0", 0, 0.2}, {"a.weight_gradient", 0.2, 0.5}, {"a.update", 0.9, 1}}}},
       {{"gpu0 memory", {{0, {1024, 0, 0, 1024, 0, 0}}, {0.5, {1024, 0, 0, 0, 0, 0}}}}}};
   std::ostringstream out;
-  write_report(results, {{0, {host}}}, out);
+  write_report(results, {{0, {host}}}, {}, out);
   const XmlElement page = parse_xml(out.str());
   const XmlElement& gantt = drawing(page, "What the streams did in a step");
   std::vector<const XmlElement*> bars;
@@ -260,7 +260,7 @@ TEST_CASE("report: the bandwidth in use is drawn for the two hosts that exchange
                         {{0, sent_Bps, 0}, {0.5, 0, sent_Bps / 2}, {1, 0, 0}}};
   };
   std::ostringstream out;
-  write_report(results, {{0, {host("n0", 1e8), host("ps0", 4e9 / 8), host("n1", 2e8)}}}, out);
+  write_report(results, {{0, {host("n0", 1e8), host("ps0", 4e9 / 8), host("n1", 2e8)}}}, {}, out);
   CHECK(out.str().find("n0 network over a step") == std::string::npos);
   CHECK(out.str().find("n1 network over a step") != std::string::npos);
   const XmlElement page = parse_xml(out.str());

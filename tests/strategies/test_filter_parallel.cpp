@@ -126,6 +126,48 @@ TEST_CASE("volume is the closed form, whatever the devices, batch and filters") 
   }
 }
 
+TEST_CASE("inputs by parts: a step of three devices by hand") {
+  // 30 images; 2 filters of 4 on the master, 1 on each worker, which takes the inputs of 15 images from it. At
+  // 1 MB/s, 1 ms, the master's messages to both share its NIC; the workers' messages to each other have theirs.
+  // conv1 forward   inputs 15 * 2*16*4 = 1920 B and filters 8 B, twice: 4.856 ms; passed on, 1920 B: 2.92 ms;
+  //                 2 * (2*16) FLOPs an image: 1.92 ms; outputs 1920 B, twice: 4.84 ms
+  // conv2 forward   inputs 3840 B and filters 16 B, twice: 8.712 ms; passed on 4.84 ms; 3.84 ms; outputs 4.84 ms
+  // conv2 backward  output gradients 1920 B, twice: 4.84 ms; data and weight gradient 7.68 ms; partial gradients
+  //                 of 15 images, 3840 B: 4.84 ms; one addition of 15*4*16 values: 0.96 ms; their sum and 16 B,
+  //                 twice: 8.712 ms; the master's addition of 30*4*16 values: 1.92 ms
+  // conv1 backward  output gradients 4.84 ms; the master's weight gradient, of two filters, 3.84 ms, is the last
+  // update          0.048 ms
+  const lab::Experiment experiment(two_convolutions, slow_star({1, 1, 1}),
+                                   "{kind: filter_parallel, broadcast: scatter_allgather}", 10);
+  const double forward = 4.856 + 2.92 + 1.92 + 4.84 + 8.712 + 4.84 + 3.84 + 4.84;
+  const double backward = 4.84 + 7.68 + 4.84 + 0.96 + 8.712 + 1.92 + 4.84 + 3.84;
+  CHECK(experiment.run().step_time_s == approx(1e-3 * (forward + backward + 0.048)).epsilon(1e-9));
+}
+
+TEST_CASE("inputs by parts: as many bytes, of which the master sends the inputs once, however many workers") {
+  for (const int n : {2, 3, 4, 7})
+    for (const std::string shares : {"equal", "probed"}) {
+      CAPTURE(n);
+      CAPTURE(shares);
+      std::vector<double> speeds;
+      for (int i = 0; i < n; ++i) speeds.push_back(shares == "equal" ? 1.0 : 1.0 + i % 3);
+      const auto run = [&](const std::string& broadcast) {
+        return lab::Experiment(
+                   filters_of(50, 500), slow_star(speeds),
+                   fmt::format("{{kind: filter_parallel, shares: {}, broadcast: {}}}", shares, broadcast), 5)
+            .run();
+      };
+      const ReplayResult direct = run("direct"), by_parts = run("scatter_allgather");
+      const double images = n * 5.0, inputs = 4 * images * (3 * 32 * 32 + 50 * 14.0 * 14);
+      const double partial = 4 * images * 50 * 14.0 * 14;  // the first layer has no data gradient
+      CHECK(by_parts.comm_bytes == approx(direct.comm_bytes).epsilon(1e-12));
+      CHECK(by_parts.endpoints[0].sent_bytes ==
+            approx(direct.endpoints[0].sent_bytes - (n - 2) * inputs).epsilon(1e-12));
+      CHECK(by_parts.endpoints[0].received_bytes ==
+            approx(direct.endpoints[0].received_bytes - (n - 2) * partial).epsilon(1e-12));
+    }
+}
+
 TEST_CASE("all filters are computed once, and the step is never shorter than work over devices") {
   for (const std::string& model :
        {filters_of(50, 500), std::string("squeezenet1_1"), std::string("resnet18")}) {

@@ -147,8 +147,55 @@ TEST_CASE("study: the words are of where a claim holds, or of where it does not 
   const RegionSentence two = words(
       "value: \"(rate > 1.25e9) && (parameters > 1e7) || (rate < 1.25e9) && (parameters < 2e6)\", at_least: "
       "1");
-  CHECK(two.text.starts_with("in 2 cases: (1) rate at most "));
-  CHECK(two.text.find("; (2) rate at least ") != std::string::npos);
+  CHECK(two.text.starts_with("(1) for rate at most "));
+  CHECK(two.text.find(" or (2) for rate at least ") != std::string::npos);
+  // A third case within the first one is not worth its words.
+  const RegionSentence one =
+      words("value: \"(rate > 1.25e9) && ((parameters > 1e7) || (parameters < 1.04e6))\", at_least: 1");
+  CHECK(one.text.starts_with("for rate at least "));
+  CHECK(one.right < 1);
+  CHECK(one.right > 0.97);
+}
+
+TEST_CASE(
+    "study: what all cases have in common is said once, and of many values those that are not among them") {
+  StudySpec spec;
+  const auto input = [&](const char* name, const std::vector<const char*>& values) {
+    StudyInput& added = spec.inputs.emplace_back();
+    added.name = name;
+    for (const char* const value : values) {
+      YamlNode& node = added.values.emplace_back();
+      node.kind = YamlNode::Kind::scalar;
+      node.scalar = value;
+    }
+  };
+  input("network", {"a", "b", "c", "d"});
+  input("batch", {"1", "2", "3", "4"});
+  input("nodes", {"1", "2", "3", "4"});
+  std::vector<StudyPoint> points;
+  std::vector<bool> holds;
+  for (std::size_t i = 0; i < 4 * 4 * 4 * 4; ++i) {
+    const std::size_t network = i % 4, batch = i / 4 % 4, nodes = i / 16 % 4;
+    points.push_back({spec.inputs[0].position_of_level(network), spec.inputs[1].position_of_level(batch),
+                      spec.inputs[2].position_of_level(nodes)});
+    holds.push_back(network != 1 && (batch < 2 ? nodes < 1 : nodes < 3));
+  }
+  const RegionSentence sentence = describe_region(spec, {true, true, true}, points, holds);
+  CHECK(sentence.right == 1);
+  CHECK(sentence.text ==
+        "for network other than b, and there (1) for batch at most 2 and nodes at most 1 or (2) for batch at "
+        "least "
+        "3 and nodes at most 3");
+}
+
+TEST_CASE("study: quantities in quotes are quantities") {
+  const std::string quoted =
+      study_replaced(exact_ring, "range: [1Gbps, 100Gbps]", "range: [\"1Gbps\", '100Gbps']");
+  const StudyResult plain = run_yaml(exact_ring + "  grid: 3\n  refine: 0\n"),
+                    same = run_yaml(quoted + "  grid: 3\n  refine: 0\n");
+  CHECK(same.regions.front().share.count == plain.regions.front().share.count);
+  CHECK(same.spec.inputs.front().low == plain.spec.inputs.front().low);
+  CHECK(same.spec.inputs.front().high == 12.5e9);
 }
 
 TEST_CASE("study: every point of a grid is what the formula says") {

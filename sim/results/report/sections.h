@@ -40,6 +40,7 @@ std::string variability_section(const ReportContext& context);  ///< repetitions
 std::string learning_section(const ReportContext& context);     ///< accuracy and loss over time and steps
 std::string layout_section(const ReportContext& context);       ///< of `hybrid`, by layer
 std::string schedule_section(const ReportContext& context);     ///< queues of jobs
+std::string monitor_section(const ReportContext& context, const std::vector<RunMonitor>& monitors);
 std::string timeline_section(const ReportContext& context, const std::vector<StepTrace>& traces);
 std::string machine_section(const ReportContext& context);   ///< busiest links, devices one by one
 std::string manifest_section(const ReportContext& context);  ///< where the results come from

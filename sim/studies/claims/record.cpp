@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cctype>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <sstream>
 
 #include "sim/results/write_json.h"
@@ -32,15 +31,6 @@ void flatten(const json& value, const std::string& path, Record& record) {
   }
 }
 
-/// Utilization of the NIC that is busiest in one direction; nothing where there is none.
-std::optional<double> busiest_nic(const std::vector<LinkResult>& links) {
-  std::optional<double> busiest;
-  for (const LinkResult& link : links)
-    if (link.name.find(".nic.") != std::string::npos)
-      busiest = std::max(busiest.value_or(0), link.utilization);
-  return busiest;
-}
-
 std::string underscored(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return !std::isalpha(static_cast<unsigned char>(c)); }, '_');
@@ -62,10 +52,8 @@ std::string Record::name() const {
 std::vector<Record> records_of(std::vector<RunResult> runs) {
   std::vector<std::vector<std::pair<std::string, YamlNode>>> points;
   std::vector<std::vector<Counterfactual>> gains;
-  std::vector<std::optional<double>> nics;
   for (RunResult& run : runs) {
     run.per_device.clear();
-    nics.push_back(busiest_nic(run.per_link));
     run.per_link.clear();
     run.layouts.clear();
     points.push_back(std::move(run.point));
@@ -78,8 +66,6 @@ std::vector<Record> records_of(std::vector<RunResult> runs) {
   const json written = json::parse(text.str());
   for (const json& run : written.at("runs")) {
     flatten(run, "", records.emplace_back());
-    if (const std::optional<double> nic = nics[records.size() - 1])
-      records.back().numbers["busiest_nic.utilization"] = *nic;
     for (const Counterfactual& counterfactual : gains[records.size() - 1])
       records.back().numbers["gain_s." + underscored(counterfactual.change)] = counterfactual.gain_s;
     for (const auto& [path, value] : points[records.size() - 1])

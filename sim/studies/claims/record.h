@@ -20,9 +20,8 @@ struct Record {
   std::string name() const;
 };
 
-/// Without single devices, links and layouts; of links, "busiest_nic.utilization" is left: bytes over what the
-/// NIC could carry in the step, in the busier direction. Where runs say what would be gained, "gain_s.CHANGE"
-/// has the seconds, with "_" for all that is no letter: "gain_s.all_links_twice_as_fast".
+/// Without single devices, links and layouts. Where runs say what would be gained, "gain_s.CHANGE" has the
+/// seconds, with "_" for all that is no letter: "gain_s.all_links_twice_as_fast".
 std::vector<Record> records_of(std::vector<RunResult> runs);
 std::vector<Record> records_of(const std::vector<ScheduleResult>& schedules);
 

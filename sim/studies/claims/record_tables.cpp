@@ -11,6 +11,7 @@
 #include "sim/run/sweep.h"
 #include "sim/studies/claims/configs.h"
 #include "sim/studies/claims/kernel_records.h"
+#include "sim/studies/claims/monitored_records.h"
 #include "sim/studies/claims/network_records.h"
 #include "sim/studies/claims/placement_records.h"
 #include "sim/studies/claims/training_records.h"
@@ -29,7 +30,10 @@ std::vector<std::string> texts(YamlMap& map, std::string_view key) {
 
 std::vector<Record> experiment_records(YamlMap& map, std::size_t jobs) {
   const Experiment experiment = load_config(map.text("experiment"), texts(map, "set"));
-  return records_of(simulate_sweep(experiment, jobs, map.flag_or("explain", false)).runs);
+  const std::vector<RunResult> runs = simulate_sweep(experiment, jobs, map.flag_or("explain", false)).runs;
+  std::vector<Record> records = records_of(runs);
+  if (map.flag_or("monitor", false)) add_monitored(experiment, runs, records);
+  return records;
 }
 
 std::vector<Record> point_records(YamlMap& map, std::size_t jobs) {

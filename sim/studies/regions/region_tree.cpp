@@ -39,12 +39,16 @@ struct RegionSplit {
 
 class RegionTree {
  public:
+  static constexpr int deepest = 3;
+
+  /// @param depth conditions in a row, at most
   RegionTree(const StudySpec& spec, const std::vector<bool>& usable, const std::vector<StudyPoint>& points,
-             const std::vector<bool>& holds)
+             const std::vector<bool>& holds, int depth)
       : spec_(spec),
         usable_(usable),
         points_(points),
         holds_(holds),
+        depth_(depth),
         least_(std::max<std::size_t>(4, points.size() / 50)) {
     Indices all(points.size());
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
@@ -76,9 +80,14 @@ class RegionTree {
     return spec_.inputs[input].text_at(position);
   }
 
- private:
-  static constexpr int deepest = 3;
+  /// Share of the points at which it is right.
+  double right() const {
+    double right = 0;
+    for (std::size_t i = 0; i < points_.size(); ++i) right += says(points_[i]) == holds_[i] ? 1 : 0;
+    return right / static_cast<double>(points_.size());
+  }
 
+ private:
   bool goes_left(const RegionNode& node, const StudyPoint& point) const {
     if (spec_.inputs[node.input].is_ordered())
       return point[node.input] < 0.5 * (node.last_left + node.first_right);
@@ -98,7 +107,7 @@ class RegionTree {
     auto node = std::make_unique<RegionNode>();
     const double holding = count_holding(at), count = static_cast<double>(at.size());
     node->holds = 2 * holding > count;
-    if (depth == deepest) return node;
+    if (depth == depth_) return node;
     const std::optional<RegionSplit> split = best_split(at, impurity(holding, count));
     if (!split) return node;
     std::unique_ptr<RegionNode> left = grow(split->left, depth + 1), right = grow(split->right, depth + 1);
@@ -185,6 +194,7 @@ class RegionTree {
   const std::vector<bool>& usable_;
   const std::vector<StudyPoint>& points_;
   const std::vector<bool>& holds_;
+  int depth_;
   std::size_t least_;
   double least_gain_ = 0;
   std::unique_ptr<RegionNode> root_;
@@ -198,6 +208,16 @@ std::string joined(const std::vector<std::string>& texts, const char* last) {
   return text;
 }
 
+/// "vgg16 or resnet50"; where fewer values are not among them, "other than alexnet".
+std::string names_text(const StudyInput& input, const std::set<std::string>& among) {
+  std::vector<std::string> in(among.begin(), among.end()), others;
+  for (std::size_t v = 0; v < input.levels(); ++v)
+    if (std::string name = input.text_at(input.position_of_level(v)); !among.contains(name))
+      others.push_back(std::move(name));
+  std::sort(others.begin(), others.end());
+  return others.size() < in.size() ? "other than " + joined(others, "and") : joined(in, "or");
+}
+
 /// One text a condition: "rate at most 3 Gbps", "network vgg16 or resnet50".
 std::vector<std::string> conditions_of_box(const StudySpec& spec, const RegionBox& box) {
   std::vector<std::string> conditions;
@@ -207,8 +227,7 @@ std::vector<std::string> conditions_of_box(const StudySpec& spec, const RegionBo
     if (!input.is_ordered()) {
       const std::set<std::string>& among = box.among.at(d);
       if (among.size() < input.levels())
-        conditions.push_back(fmt::format("{} {}", input.name,
-                                         joined(std::vector<std::string>(among.begin(), among.end()), "or")));
+        conditions.push_back(fmt::format("{} {}", input.name, names_text(input, among)));
     } else if (box.from[d] && box.to[d]) {
       const std::string from = value(*box.from[d]), to = value(*box.to[d]);
       conditions.push_back(from == to ? fmt::format("{} {}", input.name, from)
@@ -224,27 +243,59 @@ std::vector<std::string> conditions_of_box(const StudySpec& spec, const RegionBo
 
 /// What is said of several boxes at once, and how much a reader has to keep in mind for it.
 struct RegionWords {
-  std::vector<std::string> cases;
+  std::vector<std::string> common;  ///< conditions of all cases
+  std::vector<std::string> cases;   ///< what else holds in each of several
   std::size_t conditions = 0;
 };
 
 RegionWords words_of(const StudySpec& spec, const std::vector<RegionBox>& boxes) {
+  std::vector<std::vector<std::string>> all;
+  for (const RegionBox& box : boxes) all.push_back(conditions_of_box(spec, box));
   RegionWords words;
-  for (const RegionBox& box : boxes) {
-    const std::vector<std::string> conditions = conditions_of_box(spec, box);
+  if (all.empty()) return words;
+  const auto in_all = [&](const std::string& condition) {
+    return std::all_of(all.begin(), all.end(), [&](const std::vector<std::string>& conditions) {
+      return std::find(conditions.begin(), conditions.end(), condition) != conditions.end();
+    });
+  };
+  std::copy_if(all.front().begin(), all.front().end(), std::back_inserter(words.common), in_all);
+  words.conditions = words.common.size();
+  for (std::vector<std::string>& conditions : all) {
+    std::erase_if(conditions, [&](const std::string& condition) {
+      return std::find(words.common.begin(), words.common.end(), condition) != words.common.end();
+    });
     words.conditions += conditions.size();
     words.cases.push_back(joined(conditions, "and"));
   }
   return words;
 }
 
-/// "for a and b", "in 2 cases: (1) a and b; (2) c"
-std::string text_of_cases(const std::vector<std::string>& cases) {
-  if (cases.size() == 1) return "for " + cases.front();
-  std::string text = fmt::format("in {} cases: ", cases.size());
-  for (std::size_t i = 0; i < cases.size(); ++i)
-    text += fmt::format("{}({}) {}", i ? "; " : "", i + 1, cases[i]);
+/// "for a and b", "for a, and there (1) for b; (2) for c", "(1) for a and b; (2) for c"
+std::string text_of_cases(const RegionWords& words) {
+  // Values that read the same may leave a case nothing of its own: then the others are within it.
+  if (std::any_of(words.cases.begin(), words.cases.end(), [](const std::string& own) { return own.empty(); }))
+    return "for " + joined(words.common, "and");
+  std::string text =
+      words.common.empty() ? "" : fmt::format("for {}, and there ", joined(words.common, "and"));
+  for (std::size_t i = 0; i < words.cases.size(); ++i)
+    text += fmt::format("{}({}) for {}", i ? " or " : "", i + 1, words.cases[i]);
   return text;
+}
+
+/// The tree with the fewest conditions in a row that is right at nearly as many points as the deepest: at no more than
+/// a fiftieth of all fewer, and a quarter of those that the words gain over "always" or "never".
+/// @param otherwise share of the points at which the better of these is right
+std::unique_ptr<RegionTree> shortest_tree(const StudySpec& spec, const std::vector<bool>& usable,
+                                          const std::vector<StudyPoint>& points,
+                                          const std::vector<bool>& holds, double otherwise) {
+  auto best = std::make_unique<RegionTree>(spec, usable, points, holds, RegionTree::deepest);
+  const double least = best->right() - std::min(1.0 / 50, (best->right() - otherwise) / 4);
+  for (int depth = RegionTree::deepest - 1; depth > 0; --depth) {
+    auto shorter = std::make_unique<RegionTree>(spec, usable, points, holds, depth);
+    if (shorter->right() < least) break;
+    best = std::move(shorter);
+  }
+  return best;
 }
 
 }  // namespace
@@ -255,22 +306,20 @@ RegionSentence describe_region(const StudySpec& spec, const std::vector<bool>& u
   if (holding == points.size()) return {"everywhere"};
   if (holding == 0) return {"nowhere"};
   const auto count = static_cast<double>(points.size());
-  const RegionTree tree(spec, usable, points, holds);
   RegionSentence sentence;
-  double right = 0;
-  for (std::size_t i = 0; i < points.size(); ++i) right += tree.says(points[i]) == holds[i] ? 1 : 0;
-  sentence.right = right / count;
   sentence.otherwise = static_cast<double>(std::max(holding, points.size() - holding)) / count;
-  const RegionWords inside = words_of(spec, tree.boxes(true)), outside = words_of(spec, tree.boxes(false));
+  const std::unique_ptr<RegionTree> tree = shortest_tree(spec, usable, points, holds, sentence.otherwise);
+  sentence.right = tree->right();
+  const RegionWords inside = words_of(spec, tree->boxes(true)), outside = words_of(spec, tree->boxes(false));
   if (inside.cases.empty())
     sentence.text = "at single points, which no three conditions describe";
   else if (outside.cases.empty())
     sentence.text = "nearly everywhere; no three conditions describe where it does not";
   else if (outside.cases.size() < inside.cases.size() ||
            (outside.cases.size() == inside.cases.size() && outside.conditions < inside.conditions))
-    sentence.text = "except " + text_of_cases(outside.cases);
+    sentence.text = "except " + text_of_cases(outside);
   else
-    sentence.text = text_of_cases(inside.cases);
+    sentence.text = text_of_cases(inside);
   return sentence;
 }
 

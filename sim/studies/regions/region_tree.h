@@ -16,9 +16,11 @@ struct RegionSentence {
   double otherwise = 1;  ///< the same share of the better of "always" and "never", to compare with
 };
 
-/// Describes where `holds` is true by at most three conditions: a classification tree (Breiman, Friedman,
-/// Olshen and Stone 1984) of depth 3, split by Gini's impurity, whose leaves have at least 4 points and a
-/// fiftieth of all, and whose splits take at least a fiftieth of all impurity. Values in the words are of points that were tried.
+/// Describes where `holds` is true by at most three conditions in a row: a classification tree (Breiman, Friedman,
+/// Olshen and Stone 1984), split by Gini's impurity, whose leaves have at least 4 points and a fiftieth of all, and
+/// whose splits take at least a fiftieth of all impurity. Its depth is the least with which it is right at nearly as
+/// many points: a fiftieth of all fewer, and a quarter of those gained over "always" or "never", at most. What all
+/// cases have in common is said once. Values in the words are of points that were tried.
 /// @pre as many truths as points, at least one
 /// @param usable whether each input may stand in the words
 RegionSentence describe_region(const StudySpec& spec, const std::vector<bool>& usable,

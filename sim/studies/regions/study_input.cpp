@@ -23,11 +23,11 @@ std::optional<Dimension> dimension_of(const YamlNode& value) {
 }
 
 std::optional<double> number_of(const YamlNode& value) {
-  if (value.kind != YamlNode::Kind::scalar || value.quoted) return std::nullopt;
+  if (value.kind != YamlNode::Kind::scalar) return std::nullopt;
   std::string why;
   if (const std::optional<Dimension> dimension = dimension_of(value))
     return parse_quantity(value.scalar, *dimension, why);
-  return parse_number(value.scalar);
+  return value.quoted ? std::nullopt : parse_number(value.scalar);  // "10" in quotes is a name
 }
 
 bool StudyInput::is_ordered() const {
