@@ -149,6 +149,7 @@ Scenario scenario_of(const PlanSpec& spec) {
 CandidateResultOfPlan result_of(const Planner& planner, std::size_t c, const Scenario& scenario) {
   const Candidate& candidate = planner.trials().space().candidates[c];
   const Setup& setup = planner.trials().setup(candidate.setup);
+  planner.simulate_in_full({c});
   const Trial& trial = planner.trials().trial(candidate.setup);
   CandidateResultOfPlan result;
   const PlanSpec& spec = planner.trials().spec();
@@ -221,6 +222,9 @@ PlanAnswer answer_of(const PlanSpec& spec, Listed listed, const PlanOptions& opt
   if (choice) {
     const std::vector<std::size_t> front = planner.front(scenario);
     const std::vector<std::size_t> others = runners_up_of(planner, scenario, *choice);
+    std::vector<std::size_t> shown = front;
+    shown.insert(shown.end(), others.begin(), others.end());
+    planner.simulate_in_full(shown);  // side by side
     answer.choice = result_of(planner, *choice, scenario);
     for (const std::size_t c : front) answer.front.push_back(on_front(planner, c, scenario, *choice));
     for (const std::size_t c : others)

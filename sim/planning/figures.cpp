@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "sim/costs/residuals.h"
 
@@ -199,8 +200,9 @@ std::pair<double, double> Estimates::own_factors(std::size_t c, const Scenario& 
   const std::size_t s = trials_.space().candidates[c].setup;
   const Trial& trial = trials_.trial(s);
   const EpochsNeeded& epochs = *epochs_[s];
+  if (!trial.in_full) throw std::logic_error("a candidate whose interval nobody asked for");
   double less = 1 - trial.step_low, more = trial.step_high - 1;
-  const double waited_s = scenario.input ? waited_for_s(trials_.setup(s), *scenario.input) : 0;
+  const double waited_s = scenario.input ? trials_.waited_for_s(trials_.setup(s), *scenario.input) : 0;
   if (waited_s > trial.step_s && trial.own_interval) {
     const bool several = trials_.setup(s).devices > 1;
     const double longer = waited_s / trial.step_s;
@@ -260,7 +262,7 @@ Figures Estimates::figures(std::size_t c, const Scenario& scenario, double step_
   figures.epochs = epochs_[candidate.setup] ? epochs_[candidate.setup]->epochs : infinite;
   const double steps = figures.epochs * goal.samples() / static_cast<double>(setup.global_batch);
   if (scenario.input) {
-    const double waited_s = std::max(0.0, waited_for_s(setup, *scenario.input) - step_s);
+    const double waited_s = std::max(0.0, trials_.waited_for_s(setup, *scenario.input) - step_s);
     step_s += waited_s;
     energy_j += waited_s * idle_w_[candidate.setup];
   }
@@ -291,19 +293,6 @@ Figures Estimates::figures(std::size_t c, const Scenario& scenario, double step_
 double Estimates::idle_usd_per_h(std::size_t c, const Scenario& scenario) const {
   const double idle_w = idle_w_[trials_.space().candidates[c].setup];
   return usd_per_h(c, scenario) + idle_w * seconds_an_hour * electricity_usd_per_j_[c];
-}
-
-/// No step is shorter than the slowest host makes its images ready.
-double Estimates::waited_for_s(const Setup& setup, const InputSpec& input) const {
-  double longest_s = 0;
-  for (const auto& [name, count] : setup.order) {
-    const ServerSpec& server = trials_.servers().at(name);
-    if (server.host.vcpus == 0) continue;
-    const auto devices = static_cast<std::uint32_t>(server.device_count());
-    const double images = static_cast<double>(setup.batch_per_device) * devices;
-    longest_s = std::max(longest_s, images / input_rate(input, server.host, devices).images_per_s);
-  }
-  return longest_s;
 }
 
 std::string Estimates::broken(const Figures& figures, const Scenario& scenario) {

@@ -74,9 +74,10 @@ class Estimates {
   double idle_usd_per_h(std::size_t candidate, const Scenario& scenario) const;
   /// The ends of what is known of how often the candidate's machines go, as factors of the rate that counts.
   std::pair<double, double> rate_factors(std::size_t candidate) const;
-  /// Where the time of a simulated candidate lies four times of five, as factors of it, by what is its own: its
-  /// step and its epochs, which err independently. What whole runs have in common is no part of it. Where the scenario's
-  /// input is what steps wait for, its rate is known: computing and messages err by as many seconds as without it.
+  /// Where the time of a candidate that was simulated in full lies four times of five, as factors of it, by what is
+  /// its own: its step and its epochs, which err independently. What whole runs have in common is no part of it. Where
+  /// the scenario's input is what steps wait for, its rate is known: computing and messages err by as many seconds as
+  /// without it.
   std::pair<double, double> own_factors(std::size_t candidate, const Scenario& scenario) const;
   /// What machines of one's own pay for the order's energy; 0: they are rented.
   double electricity_usd_per_j(std::size_t candidate) const { return electricity_usd_per_j_[candidate]; }
@@ -99,7 +100,6 @@ class Estimates {
     double least_rate = 1, most_rate = 1;  ///< as factors of that of the faults
   };
   std::optional<Risk> risk_of(const Candidate& candidate, const Order& order) const;
-  double waited_for_s(const Setup& setup, const InputSpec& input) const;
   RunEstimate estimate(const Candidate& candidate, const Risk& risk, double work_s, double epochs) const;
   using Place = std::pair<std::string, std::string>;     ///< server and region
   std::map<Place, std::optional<SpotRisk>> spot_risks_;  ///< of the candidates on the spot market

@@ -40,11 +40,20 @@ class HopesOfSetups {
   }
   std::vector<Hope> all() const {
     std::vector<Hope> hopes;
-    for (const auto& [setup, bound] : least_) hopes.push_back({bound, setup});
+    for (const auto& [setup, bound] : least_)
+      hopes.push_back({{without_last_digits(bound.value), without_last_digits(bound.time_s)}, setup});
     return hopes;
   }
 
  private:
+  /// So that of bounds which are equal but for rounding, the first setup's comes first.
+  static double without_last_digits(double figure) {
+    constexpr int bits = 40;
+    int exponent = 0;
+    const double fraction = std::frexp(figure, &exponent);
+    return std::ldexp(std::round(std::ldexp(fraction, bits)), exponent - bits);
+  }
+
   std::map<std::size_t, Rank> least_;
 };
 
@@ -56,11 +65,14 @@ Rank front_order(const Standing& bound) {
 
 /// Whether what one candidate needs more than another lies within the 80 % interval of that difference. Machines err
 /// for themselves; cost, energy and carbon err as the time does.
-bool is_tie(const Estimates& estimates, std::size_t loser, std::size_t winner, const Scenario& scenario) {
+bool is_tie(const Planner& planner, std::size_t loser, std::size_t winner, const Scenario& scenario) {
+  const Estimates& estimates = planner.estimates();
   const double more = value_of(scenario.objective, estimates.figures(loser, scenario)),
                least = value_of(scenario.objective, estimates.figures(winner, scenario));
-  return std::isfinite(more) && within_interval(more, estimates.own_factors(loser, scenario).first, least,
-                                                estimates.own_factors(winner, scenario).second);
+  if (!std::isfinite(more)) return false;
+  planner.simulate_in_full({loser, winner});
+  return within_interval(more, estimates.own_factors(loser, scenario).first, least,
+                         estimates.own_factors(winner, scenario).second);
 }
 
 bool may_run(TrialState state) {
@@ -68,6 +80,12 @@ bool may_run(TrialState state) {
 }
 
 }  // namespace
+
+void Planner::simulate_in_full(const std::vector<std::size_t>& candidates) const {
+  std::vector<std::size_t> setups;
+  for (const std::size_t c : candidates) setups.push_back(trials_.space().candidates[c].setup);
+  trials_.simulate_in_full(std::move(setups));
+}
 
 bool Planner::simulated(std::size_t candidate) const {
   return trials_.trial(trials_.space().candidates[candidate].setup).state == TrialState::simulated;
@@ -92,7 +110,8 @@ Standing Planner::standing(std::size_t c, const Scenario& scenario, const Figure
 
 Figures Planner::floor(std::size_t c, const Scenario& scenario) const {
   const Trial& trial = trials_.trial(trials_.space().candidates[c].setup);
-  return estimates_.figures(c, scenario, at_least(trial.step_s), at_least(trial.energy_j));
+  return estimates_.figures(c, scenario, std::max(at_least(trial.step_s), trial.input_step_s),
+                            at_least(trial.energy_j));
 }
 
 Figures Planner::bound(std::size_t c, const Scenario& scenario) const {
@@ -162,7 +181,7 @@ std::optional<std::size_t> Planner::best(const Scenario& scenario) {
   Scenario sure = scenario;
   sure.undoubted = true;
   const std::optional<std::size_t> other = least(sure);
-  return other && is_tie(estimates_, *other, *first, scenario) ? other : first;
+  return other && is_tie(*this, *other, *first, scenario) ? other : first;
 }
 
 std::optional<std::size_t> Planner::least(const Scenario& scenario) {
@@ -170,9 +189,10 @@ std::optional<std::size_t> Planner::least(const Scenario& scenario) {
       search(scenario, [&](const std::vector<Standing>& known, const std::vector<Standing>& bounds) {
         double least = std::numeric_limits<double>::infinity();
         for (const Standing& each : known) least = std::min(least, each.value);
+        const std::optional<Standing> best = best_standing(known);
         HopesOfSetups hopes;
         for (const Standing& each : bounds)
-          if (ties_with_best(each.value, least)) hopes.add(setup_of(each), {each.value, each.time_s});
+          if (!best || !cannot_lead(each, *best, least)) hopes.add(setup_of(each), {each.value, each.time_s});
         return hopes.all();
       }));
 }
@@ -183,7 +203,7 @@ std::vector<std::size_t> Planner::front(const Scenario& scenario) {
         const std::vector<Standing> front = front_of(so_far);
         HopesOfSetups hopes;
         for (const Standing& each : bounds)
-          if (!cannot_reach(front, each.time_s, each.cost_usd)) hopes.add(setup_of(each), front_order(each));
+          if (!cannot_join(front, each)) hopes.add(setup_of(each), front_order(each));
         return hopes.all();
       });
   std::vector<std::size_t> candidates;

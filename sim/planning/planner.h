@@ -34,6 +34,8 @@ class Planner {
   std::vector<std::size_t> front(const Scenario& scenario);
 
   const Trials& trials() const { return trials_; }
+  /// Finds out what is shown of candidates that were simulated (Trials::simulate_in_full).
+  void simulate_in_full(const std::vector<std::size_t>& candidates) const;
   const Estimates& estimates() const { return estimates_; }
   bool simulated(std::size_t candidate) const;
   Figures figures(std::size_t candidate, const Scenario& scenario) const {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <memory>
+#include <utility>
 
 #include "sim/base/quantity.h"
 #include "sim/planning/answer.h"
@@ -197,19 +199,21 @@ class Sensitivity {
 
   /// Every link of every machine, faster or slower.
   void bandwidth(double reach) {
-    std::optional<CandidateResultOfPlan> then;
+    std::unique_ptr<Trials> then;  // of the last factor with which another is the best
+    std::optional<std::size_t> other;
     const auto stays = [&](double factor) {
-      Trials changed = planner_.trials().with({factor, 1, false});
-      Planner planner(changed);
-      const std::optional<std::size_t> best = planner.best(scenario_);
+      auto changed = std::make_unique<Trials>(planner_.trials().with({factor, 1, false}));
+      const std::optional<std::size_t> best = Planner(*changed).best(scenario_);
       if (best == choice_) return true;
-      then = best ? std::optional(result_of(planner, *best, scenario_)) : std::nullopt;
+      then = std::move(changed);
+      other = best;
       return false;
     };
     const std::optional<double> factor = turning_point(reach, coarse, stays);
     if (!factor) return;
-    changes_.push_back(
-        {fmt::format("all links are about {:.2g} times as fast", *factor), "bandwidth", "", *factor, then});
+    Change& change = changes_.emplace_back(Change{
+        fmt::format("all links are about {:.2g} times as fast", *factor), "bandwidth", "", *factor, {}});
+    if (other) change.choice = result_of(Planner(*then), *other, scenario_);
   }
 
   Planner& planner_;

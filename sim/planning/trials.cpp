@@ -7,9 +7,12 @@
 #include <cmath>
 #include <memory>
 #include <set>
+#include <stdexcept>
 #include <tuple>
+#include <utility>
 
 #include "sim/base/names.h"
+#include "sim/costs/input_pipeline.h"
 #include "sim/planning/interval.h"
 #include "sim/results/field_text.h"
 #include "sim/run/search/try_out.h"
@@ -56,7 +59,8 @@ Point solo_point(const PlanSpec& spec, const Setup& setup) {
   return point;
 }
 
-SoloStep solo_step_of(const PreparedRun& run, std::int64_t batch, double share) {
+SoloStep solo_step_of(PreparedRun run, std::int64_t batch, double share) {
+  run.plan.input.reset();  // a whole host has more devices to make images ready for
   const Assessment assessment = assess(run);
   const double host_w = run.machine.host_types[run.machine.hosts[0].type].host_power_w;
   return {batch,
@@ -131,7 +135,7 @@ Trials Trials::with(const WhatIf& change) const {
   for (std::size_t s = 0; s < trials_.size(); ++s) {
     other.trials_[s] = {};
     other.bound(s);
-    other.trials_[s].step_s *= least;
+    other.trials_[s].step_s = std::max(other.trials_[s].step_s * least, other.trials_[s].input_step_s);
     other.trials_[s].energy_j *= least;
   }
   other.planned_ = other.simulated_ = 0;
@@ -167,15 +171,16 @@ void Trials::fill_cost_table() {
   for (const auto& [name, server] : servers_)
     for (const Precision precision : spec_.precisions) items.emplace_back(name, precision);
   // What all processes need is read once, here.
-  preparer_.prepare(solo_point(spec_, solo_setup(items[0].first, Precision::fp32, 1)), nullptr);
+  preparer_.prepare(solo_point(spec_, solo_setup(items[0].first, Precision::fp32, 1)), nullptr, {},
+                    Detail::step);
   const FirstHalf work = [&](std::size_t i) -> SecondHalf {
     const auto& [name, precision] = items[i];
     SoloSteps solos;
     const bool given = !spec_.batches.empty();
     for (const std::int64_t batch : given ? spec_.batches : tried_batches(spec_, servers_.at(name))) {
-      const PreparedRun run =
-          preparer_.prepare(solo_point(spec_, solo_setup(name, precision, batch)), nullptr);
-      solos.steps.push_back(solo_step_of(run, batch, spec_.constraints.memory));
+      PreparedRun run =
+          preparer_.prepare(solo_point(spec_, solo_setup(name, precision, batch)), nullptr, {}, Detail::step);
+      solos.steps.push_back(solo_step_of(std::move(run), batch, spec_.constraints.memory));
       if (!given && !solos.steps.back().fits) break;
     }
     return [bytes = to_text(solos, solos_fields)] { return bytes; };
@@ -237,36 +242,52 @@ void Trials::bound(std::size_t s) {
     }
   }
   const Pace pace = pace_of(setup.strategy);
-  if (pace == Pace::all)
-    trial.step_s = slowest_s;
-  else if (pace == Pace::each && devices > 0)
+  if (pace == Pace::all && slowest_s > 0) {
+    if (spec_.input) trial.input_step_s = waited_for_s(setup, *spec_.input);
+    trial.step_s = std::max(slowest_s, trial.input_step_s);
+  } else if (pace == Pace::each && devices > 0)
     trial.step_s = devices / steps_per_s;
   trial.energy_j = hosts_w * trial.step_s + devices_j;
 }
 
-PreparedRun Trials::prepared(std::size_t s) {
-  return preparer_.prepare(point_of(spec_, space_.setups[s]), nullptr, change_);
+double Trials::waited_for_s(const Setup& setup, const InputSpec& input) const {
+  if (input.synthetic) return 0;
+  double longest_s = 0;
+  for (const auto& [name, count] : setup.order) {
+    const ServerSpec& server = servers_.at(name);
+    if (server.host.vcpus == 0) continue;
+    const auto devices = static_cast<std::uint32_t>(server.device_count());
+    const double images = static_cast<double>(setup.batch_per_device) * devices;
+    longest_s = std::max(longest_s, images / input_rate(input, server.host, devices).images_per_s);
+  }
+  return longest_s;
+}
+
+TryOut& Trials::try_out() {
+  if (!try_out_.of)
+    try_out_.of = std::make_unique<TryOut>(jobs_, [this](std::size_t s, Detail detail) {
+      return preparer_.prepare(point_of(spec_, space_.setups[s]), nullptr, change_, detail);
+    });
+  return *try_out_.of;
 }
 
 void Trials::plan(const std::vector<std::size_t>& setups) {
-  const auto prepare = [&](std::size_t item) { return prepared(setups[item]); };
-  plan_in_workers(setups.size(), jobs_, prepare, [&](std::size_t item, Tried<Assessment> tried) {
+  try_out().plan(setups, [&](std::size_t place, Tried<Assessment> tried) {
     progress_("planning candidates", ++planned_, trials_.size());
-    Trial& trial = trials_[setups[item]];
+    Trial& trial = trials_[setups[place]];
     trial.planned = true;
     if (tried.failed(trial)) return;
     const Assessment& assessment = *tried.value;
     trial.state = fits_in(assessment, spec_.constraints.memory) ? TrialState::planned : TrialState::too_large;
     trial.step_s = std::max(trial.step_s, assessment.step_bound_s);
+    trial.input_step_s = std::max(trial.input_step_s, assessment.input_step_s);
     trial.energy_j = std::max(trial.energy_j, assessment.energy_bound_j);
     trial.peak_memory_bytes = assessment.peak_bytes;
   });
 }
 
 std::vector<SearchSpace::Record> Trials::simulate(const std::vector<std::size_t>& setups) {
-  const auto prepare = [&](std::size_t item) { return prepared(setups[item]); };
-  auto outputs =
-      std::make_shared<std::vector<Tried<RunOutput>>>(simulate_in_workers(setups.size(), jobs_, prepare, {}));
+  auto outputs = std::make_shared<std::vector<Tried<RunOutput>>>(try_out().simulate(setups, Detail::step));
   std::vector<SearchSpace::Record> records;
   for (std::size_t item = 0; item < setups.size(); ++item)
     records.push_back([this, outputs, item, s = setups[item]] { record(s, (*outputs)[item]); });
@@ -283,12 +304,25 @@ void Trials::record(std::size_t s, Tried<RunOutput>& tried) {
   trial.step_s = result.step_time_s;
   trial.energy_j = result.energy_j;
   trial.peak_memory_bytes = result.peak_memory_bytes;
-  std::tie(trial.step_low, trial.step_high) = step_interval(result);
-  trial.own_interval = result.interval.has_value();
-  trial.label = result.algorithms.empty()
-                    ? result.strategy
-                    : fmt::format("{} ({})", result.strategy, fmt::join(result.algorithms, ", "));
   trial.bottleneck = result.bottleneck.text;
+}
+
+void Trials::simulate_in_full(std::vector<std::size_t> setups) {
+  std::sort(setups.begin(), setups.end());
+  setups.erase(std::unique(setups.begin(), setups.end()), setups.end());
+  std::erase_if(setups, [&](std::size_t s) { return trials_[s].in_full; });
+  const std::vector<Tried<RunOutput>> outputs = try_out().simulate(setups, Detail::all);
+  for (std::size_t i = 0; i < setups.size(); ++i) {
+    Trial& trial = trials_[setups[i]];
+    if (!outputs[i].value) throw std::runtime_error(outputs[i].message);
+    const RunResult& result = outputs[i].value->result;
+    std::tie(trial.step_low, trial.step_high) = step_interval(result);
+    trial.own_interval = result.interval.has_value();
+    trial.label = result.algorithms.empty()
+                      ? result.strategy
+                      : fmt::format("{} ({})", result.strategy, fmt::join(result.algorithms, ", "));
+    trial.in_full = true;
+  }
 }
 
 }  // namespace convoy::planning

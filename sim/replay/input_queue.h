@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/plan/plan.h"
+
 namespace convoy::inline replays {
 
 /// A producer that prepares batches one after the other, each in `interval_s`, for a queue with room for
@@ -32,5 +34,16 @@ class InputQueue {
   std::size_t next_ = 0;
   double ready_s_ = 0;  ///< when the last batch that was begun is ready
 };
+
+/// In the long run, the time of a step for which everybody waits, of which each begins when every host has its
+/// images ready: the longer of its own time and the time that the slowest host needs for them, or both where
+/// nothing is made ready ahead.
+/// @param steps that the programs are of, for which a host prepares images as for one
+/// @param own_s of the programs, without waiting for images
+inline double step_with_input_s(const InputFeed& feed, double steps, double own_s) {
+  double longest_s = 0;
+  for (const double interval_s : feed.interval_s) longest_s = std::max(longest_s, steps * interval_s);
+  return feed.prefetch == 0 ? own_s + longest_s : std::max(own_s, longest_s);
+}
 
 }  // namespace convoy::replays

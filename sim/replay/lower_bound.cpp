@@ -9,6 +9,7 @@
 #include "sim/replay/fidelity.h"
 #include "sim/replay/flows.h"
 #include "sim/replay/fold.h"
+#include "sim/replay/input_queue.h"
 
 namespace convoy::inline replays {
 namespace {
@@ -124,6 +125,8 @@ void bound_by_links(const Plan& plan, const Machine& machine, const FlowTable& t
 
 LowerBound lower_bound(const Plan& plan, const Machine& machine, const CostModel& cost) {
   LowerBound bound;
+  if (plan.endless() && plan.input)
+    bound.step_time_s = bound.input_wait_s = step_with_input_s(*plan.input, 1, 0);
   if (plan.endless() || (plan.service() && plan.service()->quorum > 0)) return bound;
   if (plan.service() && plan.service()->max_lead != Service::unbounded) {
     Plan without_waiting = plan;
@@ -147,7 +150,13 @@ LowerBound lower_bound(const Plan& plan, const Machine& machine, const CostModel
     if (folding.endpoint_class[d] != Folding::none)
       bound.running_s[d] = execution.usage[folding.endpoint_class[d]].times.running_s();
   bound_by_links(plan, machine, table, folding, execution, bound);
-  for (double* each : {&bound.step_time_s, &bound.critical_compute_s}) *each /= plan.steps;
+  if (plan.input) {
+    const double with_input_s = step_with_input_s(*plan.input, plan.steps, bound.step_time_s);
+    bound.input_wait_s = with_input_s - bound.step_time_s;
+    bound.step_time_s = with_input_s;
+  }
+  for (double* each : {&bound.step_time_s, &bound.critical_compute_s, &bound.input_wait_s})
+    *each /= plan.steps;
   for (double& running_s : bound.running_s) running_s /= plan.steps;
   if (bound.link) bound.link->bytes /= plan.steps, bound.link->free_until_s /= plan.steps;
   return bound;

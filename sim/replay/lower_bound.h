@@ -26,9 +26,11 @@ struct LowerBound {
   std::vector<double> running_s;
   double critical_compute_s = 0;  ///< of the device that finishes last if messages never share a link
   std::optional<FullLink> link;   ///< set if this link, and not the longest path, gives the bound
+  double input_wait_s = 0;        ///< of step_time_s, what hosts need for their images beyond these two
 };
 
-/// The larger of two bounds.
+/// The larger of two bounds, and what the input pipeline makes of it (step_with_input_s, which grows with the
+/// step). Of an endless run, whose step has no bound, it is what the hosts need for its images.
 ///
 /// Path: the plan is replayed as if every message had all its links to itself. In a plan without service, it
 /// is fixed what waits for what (streams are in order, tasks wait for given tasks and messages), so the time
@@ -37,7 +39,7 @@ struct LowerBound {
 /// client is such a sum, and the mean over clients of their rates falls when steps get longer; a bound on the
 /// lead (ssp) only adds waiting and is left out. What a quorum answers depends on the order of arrivals,
 /// which sharing changes, and the step of an endless run is a difference of two times, which may shrink when
-/// both grow: there is no bound (0) in these cases.
+/// both grow: there is no bound (0) in these cases, except that of the input.
 ///
 /// Links: let r be the earliest time at which the messages of a set of communications can begin to cross a
 /// link, by the path above, B their bytes on that link, and q the least compute time that follows the end of

@@ -94,25 +94,15 @@ void last_as_long_as_links_need(const Machine& machine, ReplayResult& result) {
 }
 
 /// Steps of a synchronous plan follow one another, and each begins when every host has prepared the images of
-/// its devices. In the long run, the step takes the longer of its own time and the time that the slowest host
-/// needs.
+/// its devices (step_with_input_s).
 /// @param steps that the programs are of, for which a host prepares images as for one
 void wait_for_input(const InputFeed& feed, double steps, bool endless, Execution& execution,
                     ReplayResult& result) {
-  constexpr int settling = 32, measured = 32;
-  std::vector<InputQueue> queues;
-  for (const double interval_s : feed.interval_s) queues.emplace_back(steps * interval_s, feed.prefetch);
-  double now_s = 0, from_s = 0;
-  for (int step = 0; step < settling + measured; ++step) {
-    if (step == settling) from_s = now_s;
-    double begin_s = now_s;
-    for (InputQueue& queue : queues) begin_s = std::max(begin_s, queue.take(now_s));
-    now_s = begin_s + execution.end_s;
-  }
-  const double wait_s = std::max(0.0, (now_s - from_s) / measured - execution.end_s);
-  if (wait_s <= 1e-9 * execution.end_s) return;
+  const double with_input_s = step_with_input_s(feed, steps, execution.end_s);
+  const double wait_s = with_input_s - execution.end_s;
+  execution.end_s = with_input_s;
+  if (wait_s <= 1e-9 * with_input_s) return;
   result.input_wait_s = wait_s;
-  execution.end_s += wait_s;
   for (Execution::Usage& usage : execution.usage) usage.end_s += wait_s;
   if (endless) return;
   for (Timeline& timeline : execution.timelines)

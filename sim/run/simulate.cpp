@@ -272,22 +272,24 @@ std::string Preparer::read_parts(const Point& point) {
   return inputs;
 }
 
-PreparedRun Preparer::prepare(std::size_t index, const YamlNode* instead) {
-  PreparedRun run = prepare(point(index), instead);
+PreparedRun Preparer::prepare(std::size_t index, const YamlNode* instead, Detail detail) {
+  PreparedRun run = prepare(point(index), instead, {}, detail);
   run.id = point_id(index);
   run.coordinates = experiment_->coordinates(index);
   return run;
 }
 
-PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const WhatIf& change) {
+PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const WhatIf& change,
+                              Detail detail) {
   const SpokenProtocol spoken = cluster(point.cluster).protocol();
-  PreparedRun run = prepare_over(spoken.protocol, point, instead, change);
+  PreparedRun run = prepare_over(spoken.protocol, point, instead, change, detail);
+  if (detail == Detail::step) return run;
   add_doubts(point, instead, change, run);
   if (!spoken.assumed() || run.machine.hosts.size() < 2) return run;
   run.assumed_network = assumption_text(spoken);
   if (spoken.source.grade == Grade::unstated)
-    run.on_ideal_network =
-        std::make_shared<const PreparedRun>(prepare_over(Protocol::ideal, point, instead, change));
+    run.on_ideal_network = std::make_shared<const PreparedRun>(
+        prepare_over(Protocol::ideal, point, instead, change, Detail::step));
   return run;
 }
 
@@ -311,7 +313,7 @@ void Preparer::add_doubts(const Point& point, const YamlNode* instead, const Wha
       run.doubts.push_back(std::move(*doubt));
   const auto prepared = [&](const Point& other) {
     return std::make_shared<const PreparedRun>(
-        prepare_over(cluster(other.cluster).protocol().protocol, other, instead, change));
+        prepare_over(cluster(other.cluster).protocol().protocol, other, instead, change, Detail::step));
   };
   if (std::optional<Doubt> doubt = doubt_of_loader(point.training.input); doubt && run.plan.input) {
     const auto with_rate = [&](double factor) {
@@ -343,7 +345,7 @@ void Preparer::add_doubts(const Point& point, const YamlNode* instead, const Wha
 }
 
 PreparedRun Preparer::prepare_over(Protocol protocol, const Point& point, const YamlNode* instead,
-                                   const WhatIf& change) {
+                                   const WhatIf& change, Detail detail) {
   const std::unique_ptr<Strategy> strategy = read_strategy(instead ? *instead : point.strategy);
   check_recomputation(point.training, *strategy);
   const ClusterSpec& cluster = this->cluster(point.cluster);
@@ -368,7 +370,8 @@ PreparedRun Preparer::prepare_over(Protocol protocol, const Point& point, const 
     phased = std::make_shared<const PhasedRun>(PhasedRun{machine, phases});
   RunPhase last = std::move(phases.back());
   if (last.devices < machine.devices.size()) machine = first_devices(machine, last.devices);
-  std::vector<std::string> algorithms = chosen_algorithms(*strategy, last.plan, machine);
+  std::vector<std::string> algorithms;
+  if (detail == Detail::all) algorithms = chosen_algorithms(*strategy, last.plan, machine);
   const bool algorithms_named = strategy->sums() && !strategy->sums()->algorithm.candidates.empty();
   PreparedRun run{{},
                   {},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -57,6 +58,12 @@ struct PreparedRun {
   std::vector<Doubt> doubts = {};
 };
 
+/// How much of a run is prepared.
+enum class Detail : std::uint8_t {
+  step,  ///< what its step, energy and memory depend on
+  all,   ///< its doubts, for its interval, and which algorithms were chosen, too
+};
+
 /// Reads points of one experiment. Models and clusters that several points share are read once.
 class Preparer {
  public:
@@ -64,9 +71,10 @@ class Preparer {
   Preparer() = default;  ///< for points that belong to no experiment
   /// @param instead a strategy in place of the point's own
   /// @throws InputError: anything that is wrong with the point, including its plan.
-  PreparedRun prepare(std::size_t index, const YamlNode* instead = nullptr);
+  PreparedRun prepare(std::size_t index, const YamlNode* instead = nullptr, Detail detail = Detail::all);
   /// @param change changes the cluster's machine before anything is decided
-  PreparedRun prepare(const Point& point, const YamlNode* instead, const WhatIf& change = {});
+  PreparedRun prepare(const Point& point, const YamlNode* instead, const WhatIf& change = {},
+                      Detail detail = Detail::all);
   /// The point on some of its cluster's devices, beside whatever is on the others.
   /// @param devices of machine_of(point), in ascending order
   PreparedRun prepare_on(const Point& point, const std::vector<EndpointId>& devices);
@@ -102,7 +110,7 @@ class Preparer {
 
   void add_doubts(const Point& point, const YamlNode* instead, const WhatIf& change, PreparedRun& run);
   PreparedRun prepare_over(Protocol protocol, const Point& point, const YamlNode* instead,
-                           const WhatIf& change);
+                           const WhatIf& change, Detail detail);
   const Read<Model>& model_read(const YamlNode& node);
   const Read<ClusterSpec>& cluster_read(const YamlNode& node);
   const Read<LayerProfile>& profile_read(const std::string& file);

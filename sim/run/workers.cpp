@@ -132,30 +132,43 @@ WorkerAnswer answer_to(std::size_t item, const FirstHalf& work, bool apart) {
   return apart ? run_apart(half) : guarded(half);
 }
 
-/// The processes and their pipes, and which item each of them has.
-class WorkerPool {
+}  // namespace
+
+/// The processes and their pipes, and which item of the list each of them has, by its place there.
+class Workers::Pool {
  public:
-  WorkerPool(std::size_t workers, const FirstHalf& work, bool apart, const WorkerOptions& options)
-      : work_(work), apart_(apart), options_(options) {
-    for (std::size_t w = 0; w < workers; ++w) {
+  Pool(FirstHalf work, WorkerOptions options) : work_(std::move(work)), options_(std::move(options)) {}
+  ~Pool() {
+    for (Worker& worker : workers_) {
+      if (worker.place) end(worker);
+      stop(worker);
+    }
+  }
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  std::size_t size() const { return workers_.size(); }
+  const FirstHalf& work() const { return work_; }
+  const WorkerOptions& options() const { return options_; }
+
+  /// Starts processes until there are so many, or the machine refuses one, and ends what an earlier list left
+  /// unfinished.
+  void make_ready(std::size_t workers) {
+    for (std::size_t w = 0; w < workers_.size(); ++w)
+      if (workers_[w].place) {
+        end(workers_[w]);
+        workers_[w].place.reset();
+        restart(w);
+      }
+    while (workers_.size() < workers) {
       std::optional<Worker> worker = start();
       if (!worker) break;
       workers_.push_back(std::move(*worker));
     }
   }
-  ~WorkerPool() {
-    for (Worker& worker : workers_) {
-      if (worker.item) end(worker);
-      stop(worker);
-    }
-  }
-  WorkerPool(const WorkerPool&) = delete;
-  WorkerPool& operator=(const WorkerPool&) = delete;
 
-  std::size_t size() const { return workers_.size(); }
-
-  void give(std::size_t w, std::size_t item) {
-    workers_[w].item = item;
+  void give(std::size_t w, std::size_t place, std::size_t item) {
+    workers_[w].place = place;
     workers_[w].since = Clock::now();
     send_item(workers_[w].to, item);
   }
@@ -164,7 +177,7 @@ class WorkerPool {
   std::optional<std::size_t> wait() {
     if (const std::optional<std::size_t> overdue = late()) return overdue;
     std::vector<pollfd> polled;
-    for (const Worker& worker : workers_) polled.push_back({worker.item ? worker.from : -1, POLLIN, 0});
+    for (const Worker& worker : workers_) polled.push_back({worker.place ? worker.from : -1, POLLIN, 0});
     if (::poll(polled.data(), polled.size(), tick_ms) <= 0) return std::nullopt;
     const auto ready =
         std::find_if(polled.begin(), polled.end(), [](const pollfd& p) { return p.revents != 0; });
@@ -172,19 +185,19 @@ class WorkerPool {
   }
 
   struct Taken {
-    std::size_t item;
+    std::size_t place;
     WorkerAnswer answer;
     bool killed = false;  ///< by somebody else
   };
 
   Taken take(std::size_t w) {
     Worker& worker = workers_[w];
-    const std::size_t item = *worker.item;
-    worker.item.reset();
+    const std::size_t place = *worker.place;
+    worker.place.reset();
     if (worker.late) {
       end(worker);
       restart(w);
-      return {item, {Kind::out_of_time, fmt::format("took longer than {:g} s", options_.time_s)}};
+      return {place, {Kind::out_of_time, fmt::format("took longer than {:g} s", options_.time_s)}};
     }
     if (std::optional<WorkerAnswer> answer = receive_answer(worker.from)) {
       if (answer->kind == Kind::out_of_memory) {
@@ -192,17 +205,17 @@ class WorkerPool {
         if (const double allowed = allowed_memory_bytes(options_.memory_bytes); std::isfinite(allowed))
           answer->bytes = fmt::format("needs more than {} of memory", format_bytes(allowed));
       }
-      return {item, std::move(*answer)};
+      return {place, std::move(*answer)};
     }
     const int status = restart(w);
-    return {item, {Kind::failed, how_it_ended(status)}, WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL};
+    return {place, {Kind::failed, how_it_ended(status)}, WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL};
   }
 
  private:
   struct Worker {
     pid_t process = -1;
     int to = -1, from = -1;
-    std::optional<std::size_t> item{};
+    std::optional<std::size_t> place{};
     Clock::time_point since{};
     bool late = false;
   };
@@ -210,7 +223,7 @@ class WorkerPool {
   std::optional<std::size_t> late() {
     for (std::size_t w = 0; w < workers_.size(); ++w) {
       const std::chrono::duration<double> taken = Clock::now() - workers_[w].since;
-      if (!workers_[w].item || taken.count() <= options_.time_s) continue;
+      if (!workers_[w].place || taken.count() <= options_.time_s) continue;
       workers_[w].late = true;
       return w;
     }
@@ -228,7 +241,7 @@ class WorkerPool {
     if (child == 0) {
       settle_in(here, there[0], back[1]);
       limit_memory(options_.memory_bytes);
-      serve_items(there[0], back[1], work_, apart_);
+      serve_items(there[0], back[1], work_, options_.apart);
       ::_exit(0);
     }
     ::close(there[0]);
@@ -265,30 +278,32 @@ class WorkerPool {
     if (worker.process > 0) ::kill(worker.process, SIGKILL);
   }
 
-  const FirstHalf& work_;
-  const bool apart_;
-  const WorkerOptions& options_;
+  FirstHalf work_;
+  WorkerOptions options_;
   std::vector<Worker> workers_;
 };
 
-}  // namespace
+Workers::Workers(std::size_t jobs, FirstHalf work, WorkerOptions options)
+    : jobs_(jobs), pool_(std::make_unique<Pool>(std::move(work), std::move(options))) {}
+Workers::~Workers() = default;
 
 void serve_items(int in, int out, const FirstHalf& work, bool apart) {
   while (const std::optional<std::size_t> item = receive_item(in))
     if (!send_answer(out, answer_to(*item, work, apart))) return;
 }
 
-bool run_in_workers(std::size_t count, std::size_t jobs, const FirstHalf& work,
-                    const std::function<void(std::size_t, WorkerAnswer)>& answered,
-                    const WorkerOptions& options) {
+bool Workers::run(std::size_t count, const std::function<std::size_t(std::size_t)>& item_at,
+                  const std::function<void(std::size_t, WorkerAnswer)>& answered) {
   if (count == 0) return true;
-  WorkerPool pool(std::min(jobs, count), work, options.apart && count > 1, options);
+  Pool& pool = *pool_;
+  const auto stop = [&] { return pool.options().stop(); };
+  pool.make_ready(std::min(jobs_, count));
   if (pool.size() == 0) {
-    for (std::size_t item = 0; item < count && !options.stop(); ++item)
-      answered(item, answer_to(item, work, false));
-    return !options.stop();
+    for (std::size_t place = 0; place < count && !stop(); ++place)
+      answered(place, answer_to(item_at(place), pool.work(), false));
+    return !stop();
   }
-  std::deque<std::size_t> again;  // items whose process was killed
+  std::deque<std::size_t> again;  // places of items whose process was killed
   std::set<std::size_t> tried;
   // Neighbours have most in common, which a process computes once: each gets a row of items. Rows become
   // shorter towards the end, so that nobody has several left while others have none.
@@ -300,7 +315,7 @@ bool run_in_workers(std::size_t count, std::size_t jobs, const FirstHalf& work,
   std::size_t given = 0;
   const auto give = [&](std::size_t w) {
     if (!again.empty()) {
-      pool.give(w, again.front());
+      pool.give(w, again.front(), item_at(again.front()));
       again.pop_front();
       return;
     }
@@ -311,22 +326,38 @@ bool run_in_workers(std::size_t count, std::size_t jobs, const FirstHalf& work,
                         std::clamp<std::size_t>((count - given) / (rows_left * pool.size()), 1, longest_row));
       row.end = given;
     }
-    if (row.next < row.end) pool.give(w, row.next++);
+    if (row.next == row.end) return;
+    pool.give(w, row.next, item_at(row.next));
+    ++row.next;
   };
   for (std::size_t w = 0; w < pool.size(); ++w) give(w);
   for (std::size_t got = 0; got < count;) {
-    if (options.stop()) return false;
+    if (stop()) return false;
     const std::optional<std::size_t> w = pool.wait();
     if (!w) continue;
-    WorkerPool::Taken taken = pool.take(*w);
-    const bool retry = taken.killed && tried.insert(taken.item).second;
-    if (retry) again.push_back(taken.item);
+    Pool::Taken taken = pool.take(*w);
+    const bool retry = taken.killed && tried.insert(taken.place).second;
+    if (retry) again.push_back(taken.place);
     give(*w);
     if (retry) continue;
     ++got;
-    answered(taken.item, std::move(taken.answer));
+    answered(taken.place, std::move(taken.answer));
   }
   return true;
+}
+
+bool Workers::run(const std::vector<std::size_t>& items,
+                  const std::function<void(std::size_t, WorkerAnswer)>& answered) {
+  return run(
+      items.size(), [&](std::size_t place) { return items[place]; }, answered);
+}
+
+bool run_in_workers(std::size_t count, std::size_t jobs, const FirstHalf& work,
+                    const std::function<void(std::size_t, WorkerAnswer)>& answered,
+                    const WorkerOptions& options) {
+  WorkerOptions of_list = options;
+  of_list.apart = options.apart && count > 1;
+  return Workers(jobs, work, std::move(of_list)).run(count, std::identity{}, answered);
 }
 
 std::size_t all_cores() {

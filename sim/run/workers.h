@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "sim/run/channel.h"
 
@@ -23,6 +25,31 @@ struct WorkerOptions {
   bool apart = false;
   /// Called here several times a second while items are under way; true ends all of them.
   std::function<bool()> stop = [] { return false; };
+};
+
+/// Forked processes that do one list of items after another, and keep from each to the next what items have in
+/// common. They begin with the first list, so that they know what was there then, and end with this object.
+/// @pre SIGPIPE is ignored.
+class Workers {
+ public:
+  /// @param work is called in the processes, and here where the machine refuses all of them: what it refers to has
+  /// to be there as long as this object
+  Workers(std::size_t jobs, FirstHalf work, WorkerOptions options = {});
+  ~Workers();
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  /// As run_in_workers(). @param answered is told the place of an item in the list
+  /// @returns false: stopped before all items were done
+  bool run(const std::vector<std::size_t>& items,
+           const std::function<void(std::size_t place, WorkerAnswer answer)>& answered);
+  bool run(std::size_t count, const std::function<std::size_t(std::size_t place)>& item_at,
+           const std::function<void(std::size_t place, WorkerAnswer answer)>& answered);
+
+ private:
+  class Pool;
+  std::size_t jobs_;
+  std::unique_ptr<Pool> pool_;
 };
 
 /// Does items 0 ... count - 1 in `jobs` forked processes, in any order, and calls `answered` here for each of

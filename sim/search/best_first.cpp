@@ -13,17 +13,17 @@ constexpr std::size_t first_group = 16, largest_group = 1024;
 std::vector<std::size_t> next_of(const SearchSpace& space) {
   struct Next {
     Rank bound;
-    bool planned;
+    bool open;
     std::size_t candidate;
     auto operator<=>(const Next&) const = default;
   };
   std::vector<Next> order;
   for (const Hope& hope : space.hopes())
-    order.push_back({hope.bound, space.is_planned(hope.candidate), hope.candidate});
+    order.push_back({hope.bound, !space.is_planned(hope.candidate), hope.candidate});
   std::sort(order.begin(), order.end(), [](const Next& a, const Next& b) { return a < b; });
   std::vector<std::size_t> next;
   for (const Next& each : order) {
-    if (each.planned != order.front().planned) break;
+    if (each.open != order.front().open) break;
     next.push_back(each.candidate);
   }
   return next;

@@ -40,9 +40,9 @@ struct BestFirstOptions {
 };
 
 /// Plans and simulates candidates of the space until no other can change the answer, by branch and bound: the
-/// one with the least bound comes next (of equals one without a plan, then the first), to be planned if it is
+/// one with the least bound comes next (of equals one with a plan, then the first), to be planned if it is
 /// not, else to be simulated. So no candidate is planned while a plan that was known when its group began is
-/// better than its bound, and none is simulated while a candidate without a plan may be better. Candidates
+/// better than its bound or equal to it, and none is simulated while a candidate without a plan may be better. Candidates
 /// are planned in groups that grow, so that a space of 10,000 takes few rounds and one whose best comes early
 /// takes few plans. What was simulated ahead counts only if the search would have come to it next: which
 /// candidates are planned and simulated, and in which order, does not depend on `at_once`.

@@ -22,6 +22,9 @@ struct Standing {
 /// batch, and the first of the space. It does not depend on the order of `all`. Nothing where `all` is empty.
 std::optional<std::size_t> best_of(std::vector<Standing> all);
 
+/// The same candidate with what it is compared by.
+std::optional<Standing> best_standing(std::vector<Standing> all);
+
 /// Those of which no other is as quick and cheaper, or as cheap and quicker, by more than a tie; quickest
 /// first, each costs less than the one before it. The first is the quickest, of those that tie the cheapest;
 /// each next one is the same of what costs less than the one before. Of equals the one that best_of takes.
@@ -29,5 +32,17 @@ std::vector<Standing> front_of(std::vector<Standing> all);
 
 /// Whether a candidate that takes at least `time_s` and `cost_usd` can neither be on the front nor change it.
 bool cannot_reach(const std::vector<Standing>& front, double time_s, double cost_usd);
+
+/// Whether a candidate that is nowhere below `bound` is not preferred to `known` where the two tie in what is
+/// asked for, whatever else there is: it takes at least as long (rounding aside), and loses the rest of the tie.
+bool loses_ties(const Standing& bound, const Standing& known);
+
+/// Whether a candidate that is nowhere below `bound` can neither be the best nor change which one is.
+/// @param least value of those of which `best` is the best
+bool cannot_lead(const Standing& bound, const Standing& best, double least);
+
+/// Whether a candidate that is nowhere below `bound` can neither be on the front nor change it: as
+/// cannot_reach(), or it ties with one on the front and loses the tie.
+bool cannot_join(const std::vector<Standing>& front, const Standing& bound);
 
 }  // namespace convoy::search

@@ -13,6 +13,7 @@
 #include "sim/costs/input_pipeline.h"
 #include "sim/lowering/input_feed.h"
 #include "sim/replay/input_queue.h"
+#include "sim/replay/lower_bound.h"
 #include "tests/support/approx.h"
 #include "tests/support/lab.h"
 
@@ -207,6 +208,64 @@ TEST_CASE("a queue of batches: an event by event producer takes the same time") 
       now_s = taken_s + 1e-3 * static_cast<double>(random() % 60);
     }
   }
+}
+
+TEST_CASE("the long run of steps that wait for several hosts' queues takes what the closed form says") {
+  int waits = 0;
+  for (unsigned seed = 1; seed <= 200; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    InputFeed feed;
+    feed.prefetch = random() % 4;
+    const std::size_t hosts = 1 + random() % 4;
+    for (std::size_t h = 0; h < hosts; ++h)
+      feed.interval_s.push_back(1e-3 * static_cast<double>(random() % 50));
+    const double steps = 1 + random() % 3, own_s = 1e-3 * static_cast<double>(1 + random() % 100);
+    std::vector<InputQueue> queues;
+    for (const double interval_s : feed.interval_s) queues.emplace_back(steps * interval_s, feed.prefetch);
+    constexpr int settling = 32, measured = 32;
+    double now_s = 0, from_s = 0;
+    for (int step = 0; step < settling + measured; ++step) {
+      if (step == settling) from_s = now_s;
+      double begin_s = now_s;
+      for (InputQueue& queue : queues) begin_s = std::max(begin_s, queue.take(now_s));
+      now_s = begin_s + own_s;
+    }
+    const double mean_s = (now_s - from_s) / measured;
+    CHECK(step_with_input_s(feed, steps, own_s) == approx(mean_s).epsilon(1e-12));
+    waits += mean_s > 1.01 * own_s;
+  }
+  CHECK(waits > 50);
+}
+
+TEST_CASE("no step is shorter than its plan's bound, which knows what hosts need for their images") {
+  int by_input = 0;
+  for (const char* strategy :
+       {"{kind: single}", synchronous, "{kind: data_parallel, sync: parameter_server}",
+        "{kind: data_parallel, sync: all_reduce, micro_batches: 2}",
+        "{kind: data_parallel, sync: all_reduce, sync_every: 4}", "{kind: hybrid, conv: batch, fc: filter}",
+        "{kind: pipeline, micro_batches: 2}", "{kind: pipeline, schedule: pipedream}",
+        "{kind: data_parallel, sync: parameter_server, mode: async}",
+        "{kind: data_parallel, sync: parameter_server, backup_workers: 1}"})
+    for (const int workers : {1, 4, 16, 200})
+      for (const int prefetch : {0, 1, 3}) {
+        CAPTURE(strategy);
+        CAPTURE(workers);
+        CAPTURE(prefetch);
+        lab::Experiment experiment(lab::custom_model(2, 1000), hosts_with(800, 2), strategy, 10);
+        add_input(experiment.plan(), experiment.graph(), experiment.machine(),
+                  input(fmt::format("{{kind: jpeg, library: pil, workers_per_device: {}, prefetch: {}}}",
+                                    workers, prefetch)));
+        const LowerBound bound = lower_bound(experiment.plan(), experiment.machine(), experiment.cost());
+        const ReplayResult result = experiment.run(true);
+        CHECK(bound.step_time_s <= result.step_time_s * (1 + 1e-9));
+        if (experiment.plan().service() || result.input_wait_s == 0) continue;
+        // Nothing but the input is waited for on this network: the bound is what the step takes.
+        if (prefetch > 0) CHECK(bound.step_time_s == approx(result.step_time_s).epsilon(1e-12));
+        CHECK(bound.input_wait_s > 0);
+        ++by_input;
+      }
+  CHECK(by_input > 30);
 }
 
 TEST_CASE("a synchronous step takes the longer of training and input, without prefetch their sum") {

@@ -153,7 +153,8 @@ TEST_CASE("planner: the choice is the least of all that keep the constraints, by
     CAPTURE(space.plan);
     const PlanSpec spec = plans::spec_of(space.goal, space.plan);
     Trials trials = plans::trials_of(spec, 2);
-    Planner(trials).simulate_all({});
+    Planner planner(trials);
+    planner.simulate_all({});
     struct Seen {
       double value, low, high;
     };
@@ -183,6 +184,7 @@ TEST_CASE("planner: the choice is the least of all that keep the constraints, by
       if (objective == "energy" && spec.goal.beside_s(epochs) > 0)
         continue;  // idle power is not counted here
       const EpochsNeeded needed = *spec.goal.epochs(static_cast<double>(setup.global_batch));
+      planner.simulate_in_full({c});
       (estimates.doubts(c).empty() ? sure : doubted)
           .push_back({value, 1 - std::hypot(1 - trial.step_low, 1 - needed.least / needed.epochs),
                       1 + std::hypot(trial.step_high - 1, needed.most / needed.epochs - 1)});

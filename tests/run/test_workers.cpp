@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <map>
+#include <set>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "sim/base/input_error.h"
 #include "sim/run/shared_counts.h"
@@ -108,6 +112,45 @@ TEST_CASE("workers: a worker keeps what it has worked out for its next items") {
   });
   for (std::size_t item = 0; item < 5; ++item) CHECK(result.at(item).bytes == std::to_string(item + 1));
   CHECK(calls == 0);
+}
+
+TEST_CASE("workers: the same processes do one list after another, and a list that was left is no hindrance") {
+  ::signal(SIGPIPE, SIG_IGN);
+  int calls = 0;  // each worker has its own copy
+  const FirstHalf work = [&](std::size_t item) -> SecondHalf {
+    if (item == 99) ::_exit(3);
+    ++calls;
+    return [n = calls, item] { return fmt::format("{} {} {}", ::getpid(), n, item); };
+  };
+  Workers workers(1, work);
+  const auto run = [&](const std::vector<std::size_t>& items) {
+    std::vector<std::string> answers(items.size());
+    CHECK(workers.run(items, [&](std::size_t place, WorkerAnswer answer) { answers[place] = answer.bytes; }));
+    return answers;
+  };
+  const std::vector<std::string> first = run({7, 5}), second = run({3}), none = run({});
+  const std::string process = first[0].substr(0, first[0].find(' '));
+  CHECK(first == std::vector<std::string>{process + " 1 7", process + " 2 5"});
+  CHECK(second == std::vector<std::string>{process + " 3 3"});
+  CHECK(none.empty());
+  // A process that ended is replaced.
+  CHECK(run({99, 1})[0] == "the simulating process ended with exit code 3");
+  const std::string next = run({4})[0];
+  CHECK(next.substr(0, next.find(' ')) != process);
+  CHECK(next.ends_with(" 2 4"));
+  // So is one whose item nobody waited for.
+  CHECK_THROWS(workers.run({1, 2}, [](std::size_t, WorkerAnswer) { throw std::runtime_error("enough"); }));
+  CHECK(run({8})[0].ends_with(" 1 8"));
+  CHECK(calls == 0);
+  // More processes come with longer lists, up to the number of jobs.
+  Workers several(3, [](std::size_t) -> SecondHalf {
+    return [] { return ::usleep(50'000), std::to_string(::getpid()); };
+  });
+  std::set<std::string> processes;
+  for (const std::size_t count : {1, 6})
+    several.run(std::vector<std::size_t>(count),
+                [&](std::size_t, WorkerAnswer answer) { processes.insert(answer.bytes); });
+  CHECK(processes.size() == 3);
 }
 
 TEST_CASE("workers: an item that takes too long is ended, and those after it are done") {

@@ -59,9 +59,9 @@ class DrawnSpace : public SearchSpace {
     const std::vector<State> before = states_;
     for (const std::size_t c : candidates) {
       REQUIRE(states_[c] == open);
-      // Not while a plan that was known when the group began is better.
+      // Not while a plan that was known when the group began is as good.
       for (std::size_t other = 0; other < drawn_.size(); ++other)
-        if (before[other] == planned) CHECK(drawn_[c].prior <= drawn_[other].planned);
+        if (before[other] == planned) CHECK(drawn_[c].prior < drawn_[other].planned);
       // Nor before another one that may be better.
       for (std::size_t other = 0; other < drawn_.size(); ++other)
         if (before[other] == open &&

@@ -128,6 +128,40 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("standing: whoever cannot lead or join, by a bound that may be what it comes to, changes nothing") {
+  std::size_t no_leader = 0, by_the_tie = 0, not_joined = 0, by_a_lost_tie = 0;
+  for (unsigned seed = 1; seed <= 8000; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    std::vector<Standing> all = random_standings(random);
+    if (all.size() < 2) continue;
+    const Standing one = all.back();
+    all.pop_back();
+    Standing bound = one;  // sometimes below what it comes to, never above it by more than the last digits
+    for (double* figure : {&bound.value, &bound.time_s, &bound.cost_usd})
+      if (std::isfinite(*figure))
+        *figure *= random() % 3 ? 1 + 2e-13 : 1 - 0.3 * static_cast<double>(random() % 3);
+    const Standing best = *best_standing(all);
+    double least = infinite;
+    for (const Standing& each : all) least = std::min(least, each.value);
+    const std::vector<Standing> front = front_of(all);
+    std::vector<Standing> with = all;
+    with.push_back(one);
+    if (cannot_lead(bound, best, least)) {
+      ++no_leader, by_the_tie += ties_with_best(bound.value, least);
+      CHECK(best_of(with) == best.candidate);
+    }
+    if (cannot_join(front, bound)) {
+      ++not_joined, by_a_lost_tie += !cannot_reach(front, bound.time_s, bound.cost_usd);
+      CHECK(candidates(front_of(with)) == candidates(front));
+    }
+  }
+  CHECK(no_leader > 2000);
+  CHECK(by_the_tie > 200);
+  CHECK(not_joined > 2000);
+  CHECK(by_a_lost_tie > 40);
+}
+
 TEST_CASE(
     "standing: whoever cannot reach the front of the others changes nothing of it, however little is "
     "between") {

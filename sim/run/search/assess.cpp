@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "sim/base/quantity.h"
+#include "sim/replay/input_queue.h"
 #include "sim/replay/lower_bound.h"
 #include "sim/run/energy.h"
 #include "sim/run/evaluate.h"
@@ -15,6 +16,9 @@ namespace convoy::inline search {
 namespace {
 
 std::string bound_text(const LowerBound& bound, const Machine& machine) {
+  if (bound.input_wait_s > 0)
+    return fmt::format("at least {} a step, {} of them to make its images ready",
+                       format_time(bound.step_time_s), format_time(bound.input_wait_s));
   if (bound.link)
     return fmt::format("at least {} a step: from {} on {} of {} have to cross",
                        format_time(bound.step_time_s), format_time(bound.link->free_until_s),
@@ -38,6 +42,8 @@ Assessment assess(const PreparedRun& run) {
   assessment.images = run.plan.images;
   const LowerBound bound = lower_bound(run.plan, run.machine, run.cost);
   assessment.step_bound_s = bound.step_time_s;
+  if (run.plan.input && !run.plan.service())
+    assessment.input_step_s = step_with_input_s(*run.plan.input, 1, 0);
   assessment.bound_text = bound_text(bound, run.machine);
   assessment.energy_bound_j =
       step_energy_j(run.machine, bound.step_time_s, busy_power_w(run.plan, run.machine, run.cost),

@@ -15,6 +15,8 @@ struct Assessment {
   std::string label;
   double images = 0;        ///< per step
   double step_bound_s = 0;  ///< replay/lower_bound.h
+  /// Of it, what the hosts need for the images of a step: exact, where the rest is but for rounding (at_least).
+  double input_step_s = 0;
   double energy_bound_j = 0;
   std::string bound_text;  ///< why the step cannot be shorter
   std::optional<double> price_usd_per_h;

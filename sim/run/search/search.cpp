@@ -29,7 +29,17 @@ InputError none_can_run(const SearchSpec& spec, const std::string& first) {
 class StrategySpace : public SearchSpace {
  public:
   StrategySpace(Preparer& preparer, std::size_t index, const SearchSpec& spec, std::size_t jobs)
-      : preparer_(preparer), index_(index), spec_(spec), jobs_(jobs), entries_(spec.candidates.size()) {
+      : preparer_(preparer),
+        index_(index),
+        spec_(spec),
+        jobs_(jobs),
+        entries_(spec.candidates.size()),
+        try_out_(
+            jobs,
+            [this](std::size_t i, Detail detail) {
+              return preparer_.prepare(index_, &spec_.candidates[i].mapping, detail);
+            },
+            preparer.replays_apart()) {
     bound_all();
   }
 
@@ -43,8 +53,8 @@ class StrategySpace : public SearchSpace {
   bool is_planned(std::size_t i) const override { return entries_[i].state == TrialState::planned; }
 
   void plan(const std::vector<std::size_t>& group) override {
-    plan_in_workers(group.size(), jobs_, prepared(group), [&](std::size_t item, Tried<Assessment> tried) {
-      Candidate& entry = entries_[group[item]];
+    try_out_.plan(group, [&](std::size_t place, Tried<Assessment> tried) {
+      Candidate& entry = entries_[group[place]];
       entry.planned = true;
       if (tried.failed(entry)) return;
       entry.assessment = std::move(*tried.value);
@@ -53,8 +63,7 @@ class StrategySpace : public SearchSpace {
   }
 
   std::vector<Record> simulate(const std::vector<std::size_t>& batch) override {
-    auto outputs = std::make_shared<std::vector<Tried<RunOutput>>>(
-        simulate_in_workers(batch.size(), jobs_, prepared(batch), {.apart = preparer_.replays_apart()}));
+    auto outputs = std::make_shared<std::vector<Tried<RunOutput>>>(try_out_.simulate(batch, Detail::all));
     std::vector<Record> records;
     for (std::size_t item = 0; item < batch.size(); ++item)
       records.push_back([this, outputs, item, i = batch[item]] { record(i, std::move((*outputs)[item])); });
@@ -121,12 +130,6 @@ class StrategySpace : public SearchSpace {
     return best_ && cannot_beat(entries_[i].bound, entries_[*best_].rank);
   }
 
-  PrepareItem prepared(const std::vector<std::size_t>& group) {
-    return [this, group](std::size_t item) {
-      return preparer_.prepare(index_, &spec_.candidates[group[item]].mapping);
-    };
-  }
-
   /// Records the bound of a planned candidate, or why it is excluded.
   void take_in(Candidate& entry) {
     const Assessment& assessment = entry.assessment;
@@ -179,8 +182,7 @@ class StrategySpace : public SearchSpace {
   }
 
   RunOutput simulate_one(std::size_t i, bool with_trace) {
-    Tried<RunOutput> tried =
-        std::move(simulate_in_workers(1, 1, prepared({i}), {.with_trace = with_trace}).front());
+    Tried<RunOutput> tried = std::move(try_out_.simulate({i}, Detail::all, with_trace).front());
     if (!tried.value) throw std::runtime_error(tried.message);
     return std::move(*tried.value);
   }
@@ -199,6 +201,7 @@ class StrategySpace : public SearchSpace {
   const SearchSpec& spec_;
   std::size_t jobs_;
   std::vector<Candidate> entries_;
+  TryOut try_out_;
   std::int64_t simulated_ = 0;
   std::optional<std::size_t> best_;
   std::optional<RunOutput> best_output_;

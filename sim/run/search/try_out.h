@@ -10,6 +10,7 @@
 
 #include "sim/run/search/assess.h"
 #include "sim/run/simulate.h"
+#include "sim/run/workers.h"
 #include "sim/search/trial_state.h"
 
 namespace convoy::inline search {
@@ -31,21 +32,27 @@ struct Tried {
   }
 };
 
-/// The run of an item; called in processes. @throws InputError
-using PrepareItem = std::function<PreparedRun(std::size_t item)>;
+/// The run of a candidate; called in processes. @throws InputError
+using PrepareItem = std::function<PreparedRun(std::size_t candidate, Detail detail)>;
 
-/// Plans items 0 ... count - 1 in `jobs` processes, and calls `planned` here for each of them, in any order.
-/// @pre SIGPIPE is ignored.
-void plan_in_workers(std::size_t count, std::size_t jobs, const PrepareItem& prepare,
-                     const std::function<void(std::size_t item, Tried<Assessment> tried)>& planned);
+/// Plans and simulates candidates in processes, which keep from each group of candidates to the next what these
+/// have in common. @pre SIGPIPE is ignored.
+class TryOut {
+ public:
+  /// @param prepare what it refers to has to be there as long as this object
+  /// @param apart each replay in a process of its own (workers.h)
+  TryOut(std::size_t jobs, PrepareItem prepare, bool apart = false);
 
-struct SimulateOptions {
-  bool with_trace = false;
-  bool apart = false;  ///< each replay in a process of its own (workers.h)
+  /// Plans candidates, and calls `planned` here for each place in the list, in any order.
+  void plan(const std::vector<std::size_t>& candidates,
+            const std::function<void(std::size_t place, Tried<Assessment> tried)>& planned);
+
+  /// Simulates candidates. @returns their outputs, in the order of the list
+  std::vector<Tried<RunOutput>> simulate(const std::vector<std::size_t>& candidates, Detail detail,
+                                         bool with_trace = false);
+
+ private:
+  Workers workers_;
 };
-
-/// Simulates items 0 ... count - 1 in `jobs` processes. @pre SIGPIPE is ignored.
-std::vector<Tried<RunOutput>> simulate_in_workers(std::size_t count, std::size_t jobs,
-                                                  const PrepareItem& prepare, const SimulateOptions& options);
 
 }  // namespace convoy::search
