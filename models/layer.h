@@ -39,6 +39,7 @@ struct Conv2d {
   Size2 kernel, stride, padding{0, 0}, dilation;
   std::int64_t groups = 1;
   bool bias = true;
+  bool l2_loss = false;  ///< the sum of the squares of its weights is part of the loss
   bool operator==(const Conv2d&) const = default;
 };
 
@@ -56,6 +57,7 @@ struct Linear {
   bool bias = true;
   bool last_axis = false;  ///< of any tensor, at each place along the other axes; else of a vector
   bool channels = false;   ///< the same of the first axis: on each token or pixel
+  bool l2_loss = false;    ///< the sum of the squares of its weights is part of the loss
   bool operator==(const Linear&) const = default;
 };
 

@@ -375,35 +375,6 @@ LayerCosts layer_costs(const Model& model, std::size_t index, Framework framewor
   return costs;
 }
 
-void add_unfused_traffic(LayerCosts& costs, const Model& model, std::size_t index, Framework framework,
-                         Precision precision) {
-  const Layer& layer = model.layers[index];
-  const bool tensorflow = framework == Framework::tensorflow || framework == Framework::tensorflow1;
-  // TensorFlow's automatic mixed precision has Mean and Sum on its list of operations that stay in single
-  // precision (tensorflow/core/grappler/optimizers/auto_mixed_precision_lists.h): a cast reads the values and
-  // writes four bytes each, which the sum reads.
-  const double of_cast = tensorflow && element_bytes(precision) < 4 ? 2 * 4 : 0;
-  if (std::holds_alternative<Multiply>(layer.kind)) {
-    const auto values = static_cast<double>(elements(layer.output));
-    for (const LayerIndex input : layer.inputs) {
-      if (static_cast<double>(elements(model.shape_of(input))) == values) continue;
-      // Gradient times the larger input, as large as both, is written before it is summed up: the gradient is
-      // read a second time, the product written and read.
-      costs.data_gradient->flops += values;
-      costs.data_gradient->values += 3 * values;
-      costs.data_gradient->bytes += of_cast * values;
-    }
-  }
-  const bool is_mean =
-      std::holds_alternative<AdaptiveAvgPool>(layer.kind) && elements(layer.output) == layer.output.front();
-  if (is_mean && tensorflow) {
-    const auto values = static_cast<double>(elements(model.shape_of(layer.inputs.front())));
-    costs.forward->bytes += of_cast * values;
-    // The gradient of a mean is copied to all pixels and then divided by their number (Tile and RealDiv).
-    costs.data_gradient->values += 2 * values;
-  }
-}
-
 Work layer_work(const Model& model, std::size_t index, KernelKind kernel, const KernelCost& cost, Phase phase,
                 Precision precision) {
   const Layer& layer = model.layers[index];
@@ -416,6 +387,8 @@ Work layer_work(const Model& model, std::size_t index, KernelKind kernel, const 
   work.bytes_per_image = element * cost.values + cost.bytes;
   work.bytes_fixed = element * cost.parameters;
   work.aside_bytes_per_image = element * cost.aside_values + cost.aside_bytes;
+  work.aside_bytes_fixed = element * cost.aside_parameters;
+  work.reordered_bytes = element * cost.reordered_parameters;
   work.launches = static_cast<float>(cost.launches);
   work.seconds_per_image = cost.seconds;
   work.layer = static_cast<std::uint32_t>(index);

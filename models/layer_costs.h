@@ -19,7 +19,9 @@ struct KernelCost {
   double seconds = 0;     ///< an image, where measured: instead of all else
   double aside_values = 0;  ///< an image, that elementwise kernels around a product read and write
   double aside_bytes = 0;   ///< the same, of any precision
-  double launches = 1;      ///< kernels that the framework issues for it
+  double aside_parameters = 0;  ///< parameter values that such kernels read and write, once a kernel
+  double reordered_parameters = 0;  ///< the same of kernels that put a filter in another order
+  double launches = 1;              ///< kernels that the framework issues for it
 };
 
 /// The kernels of a layer; one that is absent does not run and costs nothing (views, layers without
@@ -34,12 +36,6 @@ struct LayerCosts {
 /// the other kinds do a value stands in layer_costs.cpp. Data gradients are for all inputs together. The
 /// framework decides whether attention is one kernel.
 LayerCosts layer_costs(const Model& model, std::size_t index, Framework framework = Framework::pytorch);
-
-/// Adds to `costs` of layer `index` what a framework moves besides where no compiler makes one kernel of its
-/// operations: a product that is summed up for the gradient of a smaller input, and TensorFlow's kernels
-/// around means and sums (layer_costs.cpp).
-void add_unfused_traffic(LayerCosts& costs, const Model& model, std::size_t index, Framework framework,
-                         Precision precision);
 
 /// Work of one of a layer's kernels, with the geometry of convolutions and linear layers.
 Work layer_work(const Model& model, std::size_t index, KernelKind kernel, const KernelCost& cost, Phase phase,

@@ -34,6 +34,18 @@ Keys<Kind> convolution_keys() {
           flag_key<Kind>("bias", "a learned shift", &Kind::bias)};
 }
 
+template <class Kind>
+Key<Kind> l2_loss_key() {
+  return flag_key<Kind>("l2_loss", "the sum of the squares of its weights is part of the loss",
+                        &Kind::l2_loss);
+}
+
+Keys<Conv2d> plain_convolution_keys() {
+  Keys<Conv2d> keys = convolution_keys<Conv2d>();
+  keys.push_back(l2_loss_key<Conv2d>());
+  return keys;
+}
+
 Keys<ConvTranspose2d> transposed_convolution_keys() {
   Keys<ConvTranspose2d> keys = convolution_keys<ConvTranspose2d>();
   keys.push_back(size2_key<ConvTranspose2d>("output_padding", 0, "added to the output on one side",
@@ -116,7 +128,8 @@ Keys<Linear> linear_keys() {
       flag_key<Linear>("bias", "a learned shift", &Linear::bias),
       flag_key<Linear>("last_axis", "on the last axis of any tensor, not on a vector", &Linear::last_axis),
       flag_key<Linear>("channels", "on the channels of each token or pixel, not on a vector",
-                       &Linear::channels)};
+                       &Linear::channels),
+      l2_loss_key<Linear>()};
 }
 
 Key<Normalization> affine_key() {
@@ -267,7 +280,7 @@ std::vector<LayerEntry> make_registry() {
   const auto last_axis =
       flag_key<Norm>("last_axis", "the channels are the last axis, not the first", &Norm::last_axis);
   return {
-      row("conv2d", "convolution, dense or grouped", Conv2d{}, convolution_keys<Conv2d>()),
+      row("conv2d", "convolution, dense or grouped", Conv2d{}, plain_convolution_keys()),
       row("conv_transpose2d", "transposed convolution", ConvTranspose2d{}, transposed_convolution_keys()),
       row("deform_conv2d", "convolution of windows with learned offsets", DeformConv2d{},
           convolution_keys<DeformConv2d>()),

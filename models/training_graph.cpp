@@ -11,6 +11,7 @@
 #include "models/segments.h"
 #include "models/static_plan.h"
 #include "models/training_graph_builder.h"
+#include "models/unfused_work.h"
 
 namespace convoy::inline models {
 
@@ -35,7 +36,7 @@ TrainingGraphBuilder::TrainingGraphBuilder(const Model& model, const TrainingOpt
   for (std::size_t i = 0; i < n; ++i) {
     costs_.push_back(layer_costs(model, i, options.framework));
     if (options.execution != ExecutionMode::compiled)
-      add_unfused_traffic(costs_.back(), model, i, options.framework, options.precision);
+      add_unfused_work(costs_.back(), model, i, options.framework, options.precision);
     add_single_precision(costs_.back(), model, i, single_, options.framework, options.precision,
                          options.execution != ExecutionMode::compiled);
     rules_.push_back(memory_rules(model, i, options.framework));

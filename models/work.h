@@ -59,6 +59,9 @@ struct Work {
   /// softmax, a sum of gradients of shared parameters. They take their time beside the product's.
   double aside_bytes_per_image = 0;
   double aside_bytes_fixed = 0;
+  /// Bytes of a convolution's filter that the framework reads and writes to put it in the order that the
+  /// kernel wants, or its gradient in the framework's own. Counts as `launches`.
+  double reordered_bytes = 0;
   double seconds_per_image = 0;  ///< measured time; where there is one, nothing above counts
   /// Whose forward, data gradient or weight gradient it is (index into Model::layers), for measured times.
   std::uint32_t layer = no_layer;

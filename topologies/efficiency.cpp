@@ -125,7 +125,10 @@ Keys<Efficiency> make_share_keys() {
           optional_number_key<E>("transpose_passes", "0", 0, 10,
                                  "passes over input and output of a convolution on tensor cores where "
                                  "channels are not last",
-                                 &E::transpose_passes)});
+                                 &E::transpose_passes),
+          efficiency_share("filter_order", "1",
+                           "share of bandwidth at which TensorFlow puts filters in another order",
+                           &E::filter_order)});
   return keys;
 }
 

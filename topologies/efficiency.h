@@ -69,6 +69,9 @@ struct Efficiency {
   /// Passes over its input and output that a convolution on tensor cores makes where channels are not last,
   /// in elementwise kernels of its own; 2 would be one before and one after each.
   double transpose_passes = 0;
+  /// Share of bandwidth at which convolutions' filters are put in another order (Work::reordered_bytes): they
+  /// are read with strides.
+  double filter_order = 1;
   /// Allowed shares. Above: Winograd's F(4x4, 3x3) saves a factor of 4 (Lavin and Gray, arXiv:1509.09308,
   /// section 4).
   static constexpr double min_share = 1e-6, max_share = 4.0;

@@ -42,7 +42,7 @@ constexpr FitParameter bandwidth(double typical, double spread, bool of_device) 
 template <double Efficiency::*member>
 constexpr FitParameter member_of(std::string_view key, double cores, double tensor, double spread,
                                  bool of_device = false, bool of_multiprocessor = false) {
-  const double highest = key.starts_with("half") ? unbounded : highest_share;
+  const double highest = key.starts_with("half") ? unbounded : key == "filter_order" ? 1.0 : highest_share;
   return {key,
           cores,
           tensor,
@@ -74,7 +74,7 @@ constexpr double product_share_of_cpu = 0.65;
 using enum KernelClass;
 // Round numbers near what the devices with many rows give; the saturations near what DeepBench's kernels
 // give.
-constexpr std::array<FitParameter, 30> parameters{
+constexpr std::array<FitParameter, 31> parameters{
     compute<convolution_1x1>(0.7, 0.5, 0.3),
     compute<convolution_3x3>(1.2, 0.55, 0.4),
     compute<convolution_5x5>(1.0, 0.5, 0.4),
@@ -105,6 +105,7 @@ constexpr std::array<FitParameter, 30> parameters{
     member_of<&Efficiency::depthwise_weight_gradient>("depthwise_weight_gradient", 0.5, 0.5, 0.4),
     member_of<&Efficiency::half_group>("half_group", 24, 24, 0.5),
     member_of<&Efficiency::wide_groups_nhwc>("wide_groups_nhwc", 0, 0.06, 0.5),
+    member_of<&Efficiency::filter_order>("filter_order", 0.15, 0.15, 0.5),
 };
 
 /// Ampere's and Ada's chips for graphics compute FP32 on two pipes, of which one computes integers too: 128

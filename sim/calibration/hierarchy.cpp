@@ -277,6 +277,10 @@ void Hierarchy::add_software_links(Framework framework, ExecutionMode execution,
     wait.put = [](double v, std::size_t, DeviceType&, Software& s) { s.costs.wait_update_s = v; };
     wait.terms = {unknown("mxnet1.wait_update", std::log(typical_update_wait_s), 0.4)};
   }
+  // Which of its kernels cuDNN has for an old generation is up to its version, and so to the framework's.
+  Link& kepler = links.emplace_back();
+  kepler.put = [](double v, std::size_t, DeviceType&, Software& s) { s.costs.kepler = v; };
+  kepler.terms = {unknown(std::string(to_string(framework)) + ".kepler", 0, 0.2)};
   Link& feed = links.emplace_back();
   feed.put = [](double v, std::size_t, DeviceType&, Software& s) { s.costs.feed_Bps = v; };
   feed.terms = {unknown("all.feed", std::log(typical_feed_Bps), 0.5),

@@ -153,13 +153,16 @@ double kernel_time_s(const Work& work, double images, Precision precision, Layou
   time_s += (work.aside_bytes_per_image * images + work.aside_bytes_fixed) / copy_bandwidth;
   if (layout == Layout::nchw && precision != Precision::fp32 && work.kind == KernelKind::convolution)
     time_s += efficiency.transpose_passes * work.bytes_per_image * images / copy_bandwidth;
+  if (device.issue_factor > 0)
+    time_s += work.reordered_bytes / (device.memory_bandwidth_Bps * efficiency.filter_order);
   return time_s;
 }
 
 /// SoftwareCosts' factor on the time of kernels of this class.
-double factor_of(KernelClass kernel, const SoftwareCosts& costs) {
-  if (kernel == KernelClass::convolution_depthwise) return costs.depthwise;
-  if (is_product(kernel)) return costs.convolution;
+double factor_of(KernelClass kernel, const SoftwareCosts& costs, const DeviceType& device) {
+  const double of_generation = is_product(kernel) && device.generation == "kepler" ? costs.kepler : 1;
+  if (kernel == KernelClass::convolution_depthwise) return of_generation * costs.depthwise;
+  if (is_product(kernel)) return of_generation * costs.convolution;
   if (kernel == KernelClass::normalization) return costs.normalization;
   return kernel == KernelClass::elementwise || kernel == KernelClass::pooling ? costs.elementwise : 1;
 }
@@ -260,7 +263,7 @@ double operation_time_s(const Work& work, double images, const Software& softwar
   const double launch_s = launches(work, software, device) * device.launch_overhead_s;
   const bool one_thread = has_one_thread(software, device) && work.phase != Phase::update;
   const bool counts = is_issued && !one_thread && work.phase != Phase::update;
-  const double factor = counts ? factor_of(kernel, software.costs) : 1;
+  const double factor = counts ? factor_of(kernel, software.costs, device) : 1;
   double time_s = kernel_time_s(work, images, software.precision, software.layout, device, factor);
   if (one_thread)
     return launch_s + one_thread_s(work, images, software, device) + (is_product(kernel) ? time_s : 0);

@@ -29,6 +29,7 @@ void read_costs(YamlMap& map, SoftwareCosts& costs) {
   costs.normalization = map.number_or("normalization", costs.normalization, least, most);
   costs.elementwise = map.number_or("elementwise", costs.elementwise, least, most);
   costs.depthwise = map.number_or("depthwise", costs.depthwise, least, most);
+  costs.kepler = map.number_or("kepler", costs.kepler, least, most);
   costs.fused = map.number_or("fused", costs.fused, least, 1);
   costs.one_thread = map.number_or("one_thread", costs.one_thread, least, most);
 }

@@ -23,6 +23,7 @@ Work part_of(const Work& whole, double input_bytes, double of_outputs, double of
   part.seconds_per_image *= of_outputs;
   part.aside_bytes_per_image *= of_outputs;
   part.aside_bytes_fixed *= of_outputs;
+  part.reordered_bytes *= of_outputs;
   const double of_input = std::min(input_bytes, whole.bytes_per_image);
   part.bytes_per_image =
       of_outputs == 0 ? 0 : of_input * of_inputs + (whole.bytes_per_image - of_input) * of_outputs;

@@ -250,6 +250,34 @@ TEST_CASE("a framework's depthwise kernels have a factor of their own") {
   CHECK(operation_time_s(w, 2, software, device) == approx(3 * operation_time_s(w, 2, Software(), device)));
 }
 
+TEST_CASE("filters are put in order at their own share of bandwidth, where software costs something") {
+  DeviceType device = ideal();
+  Work w = convolution(1e9, 1);
+  const double before_s = operation_time_s(w, 2, Software(), device);
+  w.reordered_bytes = 3e6;
+  CHECK(operation_time_s(w, 2, Software(), device) == before_s);  // no software, no orders
+  device.issue_factor = 1;
+  device.efficiency.front().filter_order = 0.25;
+  CHECK(operation_time_s(w, 2, Software(), device) ==
+        approx(before_s + 3e6 / (0.25 * device.memory_bandwidth_Bps)));
+}
+
+TEST_CASE("a framework's products, and these alone, have their factor on GPUs of the Kepler generation") {
+  DeviceType device = ideal();
+  device.issue_factor = 1;
+  Software software;
+  software.costs.kepler = 2;
+  Work product = convolution(1e9, 1), sum = product;
+  sum.kind = KernelKind::elementwise;
+  for (const std::string generation : {"kepler", "maxwell"}) {
+    device.generation = generation;
+    const double factor = generation == "kepler" ? 2 : 1;
+    CHECK(operation_time_s(product, 2, software, device) ==
+          approx(factor * operation_time_s(product, 2, Software(), device)));
+    CHECK(operation_time_s(sum, 2, software, device) == operation_time_s(sum, 2, Software(), device));
+  }
+}
+
 TEST_CASE("data gradients of strided convolutions, and only these, have their factor") {
   Efficiency e;
   e.strided_data_gradient = 0.4;

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "models/layer_costs.h"
+
+namespace convoy::inline models {
+
+/// Adds to `costs` of layer `index` what a framework moves and issues besides where no compiler makes one
+/// kernel of its operations: a product that is summed up for the gradient of a smaller input, the loss of a
+/// layer's own weights, and what TensorFlow does around means, biases and filters.
+void add_unfused_work(LayerCosts& costs, const Model& model, std::size_t index, Framework framework,
+                      Precision precision);
+
+}  // namespace convoy::models
