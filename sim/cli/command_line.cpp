@@ -196,6 +196,10 @@ void CommandLine::add_run() {
   takes_file(
       sub->add_option("--tasks", run.tasks,
                       "for every task and message that was replayed, of one point (JSON, docs/tasks.md)"));
+  takes_folder(sub->add_option("--chakra", run.chakra,
+                               "for the same as execution traces of Chakra, which ASTRA-sim reads"));
+  takes_file(
+      sub->add_option("--goal", run.goal, "for the same as a schedule of GOAL, which LogGOPSim reads"));
   sub->add_flag("--explain", run.explain, "say what a faster network, faster devices, ... would gain each");
   sub->add_flag("--require-fit", run.require_fit, "exit with 3 when a run needs more memory than there is");
   sub->add_flag("--full", run.full, "results of each device and link, not of each class of equal ones");

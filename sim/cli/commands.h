@@ -35,7 +35,8 @@ struct RunArguments {
   std::vector<std::string> settings;  ///< --set
   std::string out;                    ///< "": default_folder()
   bool json = false, trace = false, require_fit = false, fresh = false, full = false, explain = false;
-  std::string tasks;                     ///< file for what was replayed; "": none
+  // Files, and a folder, for what was replayed; "": none.
+  std::string tasks, chakra, goal;
   std::string network_model = "convoy";  ///< or "simgrid"
   std::size_t jobs = 1;
   Shard shard{};

@@ -54,6 +54,8 @@ TEST_CASE("usage: an empty name of a file or folder is said to be one, by every 
                                                     {"partition", "", "--parts", "2"},
                                                     {"run", "e.yaml", "--out", ""},
                                                     {"run", "e.yaml", "--tasks", ""},
+                                                    {"run", "e.yaml", "--chakra", ""},
+                                                    {"run", "e.yaml", "--goal", ""},
                                                     {"plan", "e.yaml", "--prices", ""}}) {
     const Finished done = place.convoy(arguments);
     CAPTURE(arguments[0]);
@@ -67,7 +69,7 @@ TEST_CASE("usage: an empty name of a file or folder is said to be one, by every 
         "convoy: FILE: is empty; give the name of a file (convoy --help says more)\n");
   CHECK(place.convoy({"report", ""}).err ==
         "convoy: DIR: is empty; give the name of a folder (convoy --help says more)\n");
-  CHECK(count == 16);
+  CHECK(count == 18);
   CHECK(place.files().empty());
 }
 
