@@ -198,6 +198,10 @@ void CommandLine::add_run() {
   takes_file(
       sub->add_option("--tasks", run.tasks,
                       "for every task and message that was replayed, of one point (JSON, docs/tasks.md)"));
+  takes_folder(sub->add_option("--chakra", run.chakra,
+                               "for the same as execution traces of Chakra, which ASTRA-sim reads"));
+  takes_file(
+      sub->add_option("--goal", run.goal, "for the same as a schedule of GOAL, which LogGOPSim reads"));
   sub->add_flag("--monitor", run.monitor,
                 "write monitor.csv too: traffic, load and memory of each host, as a provider reports them");
   sub->add_option("--monitor-every", run.monitor_every, "interval of its samples (default: 60s)")
@@ -236,9 +240,10 @@ void CommandLine::add_check() {
   sub->add_flag(
       "--prove", check.prove,
       "prove that the plan computes what one device would, one point after the other (docs/proof.md)");
-  add_examples(sub, {{"convoy check lab.yaml", "what would be run, and the memory of its fullest device"},
-                     {"convoy check lab.yaml --prove", "whether its plan sums every gradient of every image once"},
-                     {"convoy check runs/half-batch", "which stored points of a results folder are sound"}});
+  add_examples(sub,
+               {{"convoy check lab.yaml", "what would be run, and the memory of its fullest device"},
+                {"convoy check lab.yaml --prove", "whether its plan sums every gradient of every image once"},
+                {"convoy check runs/half-batch", "which stored points of a results folder are sound"}});
   sub->callback([this] { command = [this] { return check_command(check); }; });
 }
 
@@ -267,8 +272,8 @@ void CommandLine::add_study() {
   CLI::App* sub = app.add_subcommand("study", "for which inputs claims hold: their share, border and causes");
   add_file(sub, study.file, "experiment with study (YAML)");
   add_settings(sub, study.settings);
-  takes_folder(sub->add_option(
-      "--out", study.out, "for the study (default: runs/EXPERIMENT, with --set a folder in it)"));
+  takes_folder(sub->add_option("--out", study.out,
+                               "for the study (default: runs/EXPERIMENT, with --set a folder in it)"));
   sub->add_flag("--json", study.json, "print study.json only; write a folder only with --out");
   sub->add_flag("--fresh", study.fresh, "forget what the folder has and begin anew");
   add_jobs(sub, study.jobs);
@@ -282,10 +287,10 @@ void CommandLine::add_study() {
 void CommandLine::add_show() {
   CLI::App* sub = app.add_subcommand("show", "what there is, or one thing in detail");
   chooses(sub->add_option("WHAT", show.what, "what to show")->required(), show_subjects());
-  CLI::Option* name =
-      sub->add_option("NAME", show.name,
-                      "one of them in detail; for models also a YAML or ONNX file, for clusters a YAML file, for "
-                      "algorithms a schedule (YAML, or MSCCL's XML)");
+  CLI::Option* name = sub->add_option(
+      "NAME", show.name,
+      "one of them in detail; for models also a YAML or ONNX file, for clusters a YAML file, for "
+      "algorithms a schedule (YAML, or MSCCL's XML)");
   values_[name] = {[](const std::vector<std::string>& before, const std::string&) {
                      return before.empty() ? std::vector<std::string>{} : names_to_show(before.front());
                    },

@@ -19,6 +19,8 @@
 #include "sim/results/write_explain.h"
 #include "sim/results/write_json.h"
 #include "sim/results/write_table.h"
+#include "sim/run/export/chakra_trace.h"
+#include "sim/run/export/goal_schedule.h"
 #include "sim/run/interrupt.h"
 #include "sim/run/search/search_spec.h"
 #include "sim/run/sweep.h"
@@ -31,11 +33,20 @@
 namespace convoy::inline cli {
 namespace {
 
+std::string where_exports_are(const RunArguments& arguments) {
+  std::string text;
+  for (const auto& [what, path] : {std::pair("tasks", &arguments.tasks),
+                                   {"traces of Chakra", &arguments.chakra},
+                                   {"schedule of GOAL", &arguments.goal}})
+    if (!path->empty()) text += fmt::format("{} in {}\n", what, *path);
+  return text;
+}
+
 std::string files_text(const std::string& path, const RunArguments& arguments) {
   return fmt::format("\nresults in {}: report.html, results.json, results.csv{}\n{}", path,
                      fmt::format("{}{}", arguments.monitor ? ", monitor.csv" : "",
                                  arguments.trace ? ", trace.json (open it at https://ui.perfetto.dev)" : ""),
-                     arguments.tasks.empty() ? "" : fmt::format("tasks in {}\n", arguments.tasks));
+                     where_exports_are(arguments));
 }
 
 void warn(const std::vector<std::string>& warnings) {
@@ -159,35 +170,59 @@ Exit tell_shard(const Results& results, const std::string& path) {
   return Exit::done;  // those who join the shards end with what failed
 }
 
-[[noreturn]] void refuse_tasks(std::string_view reason) {
-  throw InputError({"--tasks", 0, 0}, fmt::format("the tasks of this run cannot be written: {}", reason));
+/// The options that ask for what was replayed, of one point, with where each writes it.
+std::vector<std::pair<const char*, std::string>> exports(const RunArguments& arguments) {
+  std::vector<std::pair<const char*, std::string>> result;
+  for (const auto& [option, path] :
+       {std::pair("--tasks", &arguments.tasks), {"--chakra", &arguments.chakra}, {"--goal", &arguments.goal}})
+    if (!path->empty()) result.emplace_back(option, *path);
+  return result;
+}
+
+[[noreturn]] void refuse_tasks(const char* option, std::string_view reason) {
+  throw InputError({option, 0, 0}, fmt::format("the tasks of this run cannot be written: {}", reason));
 }
 
 /// The run whose tasks are to be written. @param best what a search over strategies found
-PreparedRun run_with_tasks(Preparer& preparer, const YamlNode* best) {
+PreparedRun run_with_tasks(Preparer& preparer, const YamlNode* best, const char* option) {
   PreparedRun run = preparer.prepare(0, best);
-  if (const std::string_view reason = refuses_tasks(run); !reason.empty()) refuse_tasks(reason);
+  if (const std::string_view reason = refuses_tasks(run); !reason.empty()) refuse_tasks(option, reason);
   return run;
 }
 
-/// Refuses `--tasks`, before anything is simulated, where that is known by then.
-void check_tasks(const Experiment& experiment, const RunArguments& arguments) {
-  if (experiment.size() != 1)
-    throw InputError({"--tasks", 0, 0},
-                     fmt::format("the tasks of one point can be written, and the experiment has "
-                                 "{}; --set sweep.KEY=[VALUE] leaves one value of a key",
-                                 experiment.size()));
-  if (arguments.shard.of > 1) refuse_tasks("--shard is for sweeps");
+/// Refuses options of exports(), before anything is simulated, where that is known by then.
+void check_exports(const Experiment& experiment, const RunArguments& arguments) {
+  const auto asked = exports(arguments);
+  if (asked.empty()) return;
+  for (const auto& [option, path] : asked) {
+    refuse_input(path, {arguments.file});
+    if (experiment.size() != 1)
+      throw InputError({option, 0, 0},
+                       fmt::format("the tasks of one point can be written, and the experiment has "
+                                   "{}; --set sweep.KEY=[VALUE] leaves one value of a key",
+                                   experiment.size()));
+    if (arguments.shard.of > 1) refuse_tasks(option, "--shard is for sweeps");
+  }
+  if (!arguments.chakra.empty()) check_chakra_folder(arguments.chakra);
   if (is_search(experiment.point(0).strategy)) return;
   Preparer preparer(experiment);
-  run_with_tasks(preparer, nullptr);
+  run_with_tasks(preparer, nullptr, asked.front().first);
 }
 
-/// Replays the point once more.
-void write_tasks_of(Preparer& preparer, const Results& results, const std::string& file) {
+/// Replays the point once more, where that is needed.
+void write_exports(Preparer& preparer, const Results& results, const RunArguments& arguments) {
+  const auto asked = exports(arguments);
+  if (asked.empty() || results.runs.empty()) return;
   const std::optional<SearchSummary>& search = results.runs.front().search;
-  const PreparedRun run = run_with_tasks(preparer, search ? &search->ranking.front().candidate : nullptr);
-  write_file(file, [&](std::ostream& out) { write_tasks(run, out); });
+  if (!arguments.chakra.empty()) preparer.ask_for_meaning();  // what collectives are there for
+  const PreparedRun run =
+      run_with_tasks(preparer, search ? &search->ranking.front().candidate : nullptr, asked.front().first);
+  if (!arguments.tasks.empty())
+    write_file(arguments.tasks, [&](std::ostream& out) { write_tasks(run, out); });
+  if (!arguments.chakra.empty()) write_chakra_traces(run.plan, run.machine, run.cost, arguments.chakra);
+  if (!arguments.goal.empty())
+    write_file(arguments.goal,
+               [&](std::ostream& out) { write_goal_schedule(run.plan, run.machine, run.cost, out); });
 }
 
 }  // namespace
@@ -197,10 +232,7 @@ FinishedRun run_points(const Experiment& experiment, const RunArguments& argumen
   if (!path.empty()) OutputFolder::check(path);
   check_monitor(arguments);
   check_queues(experiment);  // what is wrong with them comes before what takes time
-  if (!arguments.tasks.empty()) {
-    refuse_input(arguments.tasks, {arguments.file});
-    check_tasks(experiment, arguments);
-  }
+  check_exports(experiment, arguments);
   // What is wrong with the experiment is told before anything is written.
   Preparer preparer(experiment);
   StoreSubject subject = make_subject(
@@ -237,8 +269,7 @@ FinishedRun run_points(const Experiment& experiment, const RunArguments& argumen
     place->write(run.results, arguments.trace,
                  arguments.monitor && run.whole ? monitor_runs(preparer, run.results, arguments)
                                                 : std::vector<RunMonitor>{});
-  if (!arguments.tasks.empty() && !run.results.runs.empty())
-    write_tasks_of(preparer, run.results, arguments.tasks);
+  write_exports(preparer, run.results, arguments);
   return run;
 }
 

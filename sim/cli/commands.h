@@ -36,10 +36,11 @@ struct RunArguments {
   std::vector<std::string> settings;  ///< --set
   std::string out;                    ///< "": default_folder()
   bool json = false, trace = false, require_fit = false, fresh = false, full = false, explain = false;
-  std::string tasks;                     ///< file for what was replayed; "": none
-  bool monitor = false;                  ///< write monitor.csv
+  // Files, and a folder, for what was replayed; "": none.
+  std::string tasks, chakra, goal;
+  bool monitor = false;                    ///< write monitor.csv
   std::string monitor_every, monitor_for;  ///< as quantities; "": a minute, an epoch or ten intervals
-  std::string network_model = "convoy";  ///< or "simgrid"
+  std::string network_model = "convoy";    ///< or "simgrid"
   std::size_t jobs = 1;
   Shard shard{};
   std::string point_memory, point_time;  ///< as quantities; "": the machine's share, no limit
@@ -56,8 +57,8 @@ struct CheckArguments {
 struct PlanArguments {
   std::string file;
   std::vector<std::string> settings;
-  std::string out;     ///< "": runs/EXPERIMENT
-  std::string prices;  ///< a price table; "": the program's own
+  std::string out;       ///< "": runs/EXPERIMENT
+  std::string prices;    ///< a price table; "": the program's own
   std::string skypilot;  ///< file for the task that rents the choice; "": none
   bool json = false, exhaustive = false;
   std::size_t jobs = 1;
@@ -119,7 +120,7 @@ struct DoctorArguments {
 
 struct DiagnoseArguments {
   std::string trace;
-  std::string file;  ///< the experiment that the trace is of
+  std::string file;         ///< the experiment that the trace is of
   std::string joint_trace;  ///< a file for both steps side by side; "": none
   std::vector<std::string> settings;
   bool json = false, html = false;
@@ -208,7 +209,7 @@ Exit check_folder(const std::string& folder);
 
 /// What `convoy show` prints. @throws InputError
 void show(std::ostream& out, const ShowArguments& arguments);
-std::vector<std::string> show_subjects();           ///< "models", "devices", ...
+std::vector<std::string> show_subjects();  ///< "models", "devices", ...
 /// What there is of a subject; empty where there is no such subject.
 std::vector<std::string> names_to_show(const std::string& subject);
 std::vector<std::string> partition_method_names();  ///< "pardnn", "heft", ...

@@ -47,6 +47,29 @@ void Classroom<Real>::share_out(const Meaning& meaning) {
     else if (const int zero = meaning.buckets[means.bucket].zero; zero > 0)
       share_in_group(means.bucket, plan_.patterns[comm.pattern], zero == 3);
   }
+  for (const Communication& comm : plan_.communications)
+    if (comm.meaning != no_meaning) join_nodes(meaning, meaning.communications[comm.meaning], comm.pattern);
+}
+
+/// Where gradients are added up in nodes before they go to servers.
+template <class Real>
+void Classroom<Real>::join_nodes(const Meaning& meaning, const CommMeaning& means, std::uint32_t pattern) {
+  using InNode = typename Member<Real>::InNode;
+  if (means.kind == CommMeaning::Kind::collect)
+    for (const EndpointId e : ends_[pattern].receivers) {
+      at(e).join_node(means.bucket,
+                      std::binary_search(devices_.begin(), devices_.end(), e) ? InNode::owner : InNode::host,
+                      {});
+      for (const EndpointId sender : ends_[pattern].senders[e])
+        at(sender).join_node(means.bucket, InNode::none, {});
+    }
+  if (means.kind == CommMeaning::Kind::scatter && meaning.buckets[means.bucket].zero == 0)
+    for (const std::vector<EndpointId>& group : plan_.patterns[pattern].groups)
+      for (std::size_t rank = 0; rank < group.size(); ++rank) {
+        Member<Real>& member = at(group[rank]);
+        member.join_node(means.bucket, InNode::ring,
+                         part_of(member.elements(means.bucket), rank, group.size()));
+      }
 }
 
 template <class Real>

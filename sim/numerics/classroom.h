@@ -35,6 +35,7 @@ class Classroom {
  private:
   std::vector<Real> mean_of(const std::vector<EndpointId>& owners, std::size_t parameter) const;
   void share_out(const Meaning& meaning);
+  void join_nodes(const Meaning& meaning, const CommMeaning& means, std::uint32_t pattern);
   void share_in_group(std::uint32_t bucket, const Pattern& pattern, bool forgets);
   void share_on_servers(std::uint32_t bucket, const PatternEnds& push);
 

@@ -112,27 +112,6 @@ std::vector<LearntPoint> learn_one_by_one(const NumericsSpec& spec, const Lesson
   throw std::logic_error(fmt::format("the workers' steps that were replayed end after step {}", step));
 }
 
-/// Whether a pass begins between the last gradients of an update and the update: which version of the
-/// parameters it reads, the plan does not say.
-bool updates_late(const Plan& plan, const TrainingGraph& graph) {
-  std::vector<bool> completes(graph.operations.size(), false);
-  for (const Parameter& parameter : graph.parameters) completes[parameter.gradient] = true;
-  for (const Role& role : plan.roles) {
-    bool has_begun = false;  // a forward pass since the last gradient
-    for (const Task& task : role.program)
-      for (const PlanOp& op : task.ops) {
-        if (op.meaning == no_meaning) continue;
-        const OpMeaning& means = plan.meaning->operations[op.meaning];
-        if (means.act != OpMeaning::Act::compute || means.operation == no_meaning) continue;
-        const Phase phase = graph.operations[means.operation].phase;
-        if (phase == Phase::update && has_begun) return true;
-        if (phase == Phase::forward) has_begun = true;
-        if (completes[means.operation]) has_begun = false;
-      }
-  }
-  return false;
-}
-
 }  // namespace
 
 std::string refuses_steps(const NumericsSpec& spec, const Plan& plan) {
@@ -145,12 +124,6 @@ std::string refuses_plan(const Plan& plan, const TrainingGraph& graph) {
   if (!plan.meaning) return "the strategy does not say yet what its tasks compute";
   if (!plan.meaning->positions.empty())
     return "several devices work on the same images between them, which is not followed yet";
-  for (const CommMeaning& comm : plan.meaning->communications)
-    if (comm.kind == CommMeaning::Kind::collect || comm.updates ||
-        (comm.kind == CommMeaning::Kind::scatter && plan.meaning->buckets[comm.bucket].zero == 0))
-      return "local_aggregation adds up gradients in nodes, which is not followed yet";
-  if (plan.endless() && updates_late(plan, graph))
-    return "weights: double_buffered: which version a pass reads is not followed yet";
   for (const BucketMeaning& bucket : plan.meaning->buckets)
     if (plan.endless() && bucket.zero > 0)
       return "shares of states in a pipeline that is never flushed are not followed yet";

@@ -38,18 +38,20 @@ void Member<Real>::begin_step(std::int64_t step, std::int64_t position, double l
   for (std::vector<Real>& gradient : gradients_) gradient.clear();
   for (auto& [id, of] : buckets_) {
     of.copy.clear(), of.compressed.clear(), of.came.clear(), of.sums.clear();
-    of.factors.clear(), of.factors_came.clear();
+    of.factors.clear(), of.factors_came.clear(), of.node_sums.clear();
     of.is_summed = false;
-    of.whole_at = of.came_at = of.factors_came_at = 0;
+    of.whole_at = of.came_at = of.factors_came_at = of.node_sums_at = 0;
     of.gathered_at.clear();
     of.gone = 0;
   }
 }
 
 template <class Real>
-void Member<Real>::keep_versions(const std::map<std::uint32_t, std::vector<double>>& images) {
+void Member<Real>::keep_versions(const std::map<std::uint32_t, std::vector<double>>& images,
+                                 std::map<std::int64_t, std::size_t> versions) {
   keeps_versions_ = true;
   images_of_updates_ = images;
+  wanted_versions_ = std::move(versions);
 }
 
 template <class Real>
@@ -62,6 +64,16 @@ template <class Real>
 const ParameterValues<Real>& Member<Real>::version_of(std::int64_t micro_batch) {
   if (!keeps_versions_) return parameters_;
   const auto [it, fresh] = versions_.try_emplace(micro_batch);
+  const auto wanted = wanted_versions_.find(micro_batch);
+  if (fresh && wanted != wanted_versions_.end()) {
+    former_.erase(former_.begin(), former_.lower_bound(wanted->second));
+    if (const auto kept = former_.find(wanted->second); kept != former_.end())
+      return *(it->second = kept->second);
+    for (const auto& [layer, updates] : updates_)
+      if (updates != wanted->second)
+        miss(fmt::format("micro-batch {} reads the parameters after {} updates, and {} are done", micro_batch,
+                         wanted->second, updates));
+  }
   if (fresh) {
     if (!newest_) newest_ = std::make_shared<const ParameterValues<Real>>(parameters_);
     it->second = newest_;
@@ -163,7 +175,7 @@ void Member<Real>::run(const OpMeaning& means, std::int64_t first, std::uint64_t
     case OpMeaning::Act::slow:
       move_slowly(means.bucket);
       break;
-    case OpMeaning::Act::serve:
+    case OpMeaning::Act::serve:  // of hosts, whose tasks have no operations
     case OpMeaning::Act::collect:
     case OpMeaning::Act::add:  // of plans in parts, which refuses_plan() refuses
       break;
@@ -250,6 +262,8 @@ void Member<Real>::put_back(std::uint32_t bucket, std::uint64_t began) {
 /// With the gradients that are there, or the sums of the member's own range.
 template <class Real>
 void Member<Real>::update(std::uint32_t layer, double learning_rate, std::uint64_t began) {
+  if (!wanted_versions_.empty() && !former_.contains(updates_[layer]))
+    former_[updates_[layer]] = newest_ ? newest_ : std::make_shared<const ParameterValues<Real>>(parameters_);
   newest_.reset();
   const double images = keeps_versions_ ? images_of_updates_.at(layer).at(updates_[layer]++) : 1;
   for (const std::size_t p : lesson_.index.parameters_of(layer)) {
@@ -284,6 +298,10 @@ void Member<Real>::update(std::uint32_t layer, double learning_rate, std::uint64
 template <class Real>
 void Member<Real>::serve(std::uint32_t bucket, double scale, double learning_rate, std::uint64_t began) {
   OfBucket& of = buckets_.at(bucket);
+  if (of.in_node == InNode::host && !of.node_sums.empty()) {
+    need_sums_of_node(bucket, began);
+    add_to_range(bucket, of.node_sums, of.came_at);
+  }
   if (!of.is_summed) miss(fmt::format("updates {} without gradients", name_of(bucket)));
   if (of.came_at > began) miss(fmt::format("does not wait for the gradients of {}", name_of(bucket)));
   std::size_t first = 0;
@@ -310,13 +328,6 @@ std::vector<Real> Member<Real>::sent_gradients(std::uint32_t bucket, bool takes)
   if (takes)
     for (const std::size_t p : meaning_.buckets[bucket].parameters) gradients_[p].clear();
   return sent;
-}
-
-template <class Real>
-std::vector<Real> Member<Real>::pushed_gradients(std::uint32_t bucket) {
-  std::vector<Real> pushed = sent_gradients(bucket, true);
-  buckets_.at(bucket).is_whole = false;
-  return pushed;
 }
 
 template <class Real>

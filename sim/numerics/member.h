@@ -36,9 +36,11 @@ class Member {
   void share(std::uint32_t bucket, BucketRange range, bool forgets);
 
   void begin_step(std::int64_t step, std::int64_t position, double loss_scale);
-  /// Of a run that goes on: all passes of a micro-batch read the parameters with which its first began, and
-  /// gradients are divided by the images of their update. @param images by layer and update
-  void keep_versions(const std::map<std::uint32_t, std::vector<double>>& images);
+  /// Of a run that goes on: all passes of a micro-batch read the parameters with which its first began, or as they
+  /// were after a number of updates; gradients are divided by the images of their update.
+  /// @param images by layer and update  @param versions numbers of updates, by micro-batch
+  void keep_versions(const std::map<std::uint32_t, std::vector<double>>& images,
+                     std::map<std::int64_t, std::size_t> versions);
   /// Nothing of a micro-batch is needed any more.
   void forget(std::int64_t micro_batch);
   /// Runs an operation of a plan. @param first image; @param began and now count events (DeviceValues::run)
@@ -52,14 +54,35 @@ class Member {
   const DeviceValues<Real>& results() const { return values_; }
   /// Gradients as they are sent: compressed, copied, or as they are. @param takes they are there no longer
   std::vector<Real> sent_gradients(std::uint32_t bucket, bool takes);
-  /// The same to servers, whose new parameters then replace those of the bucket.
-  std::vector<Real> pushed_gradients(std::uint32_t bucket);
+  /// The same to servers, or to whom adds them up first, with what the member has added up of its node. New
+  /// parameters then replace those of the bucket.
+  std::vector<Real> pushed_gradients(std::uint32_t bucket, std::uint64_t now);
   /// The sum over all members has come, to where the gradients were sent from.
   /// @param members whose gradients were summed
   void take_sum(std::uint32_t bucket, std::vector<Real> sum, std::size_t members, std::uint64_t now);
   /// Second factors as they are sent (GradientCode), and their sum.
   const std::vector<Real>& sent_factors(std::uint32_t bucket);
   void take_factors(std::uint32_t bucket, std::vector<Real> sum, std::uint64_t now);
+  /// How a member adds up gradients of its node's devices before they go to servers.
+  enum class InNode : std::uint8_t {
+    none,   ///< it does not
+    host,   ///< those that come
+    owner,  ///< those that come, and its own
+    ring,   ///< its part of all
+  };
+  /// @param part of a ring
+  void join_node(std::uint32_t bucket, InNode how, BucketRange part);
+  bool is_in_ring(std::uint32_t bucket) const { return buckets_.at(bucket).in_node == InNode::ring; }
+  /// Of a ring the part that the member pushes and gets back; else its range.
+  BucketRange part(std::uint32_t bucket) const;
+  /// Adds to the sums of the node. @param values of the whole bucket
+  void add_of_node(std::uint32_t bucket, const std::vector<Real>& values, std::uint64_t now);
+  /// The sums of the node are used by what began then. @throws MissingValue
+  void need_sums_of_node(std::uint32_t bucket, std::uint64_t began) const;
+  /// Updates the bucket with what has been added up and the member's own gradients.
+  void update_for_node(std::uint32_t bucket, double learning_rate, std::uint64_t now);
+  /// @throws MissingValue: parts of them have not come
+  std::vector<Real> whole_parameters(std::uint32_t bucket) const;
   /// Adds to the sums of the member's own range. @param values of the whole bucket
   void add_to_range(std::uint32_t bucket, const std::vector<Real>& values, std::uint64_t now);
   /// The sum of parameters of other members, or of all of them, has come. @param members in the sum
@@ -91,6 +114,11 @@ class Member {
     std::uint64_t factors_came_at = 0;        ///< event
     std::size_t members = 1;                  ///< whose gradients have been summed
     bool is_summed = false;
+    // Of gradients that are added up in nodes.
+    InNode in_node = InNode::none;
+    BucketRange part;
+    std::vector<Real> node_sums;
+    std::uint64_t node_sums_at = 0;  ///< event
     // Of parameters that are averaged.
     bool adds_own = false;
     std::vector<Real> before, slow;  ///< those after the last average, and the slow momentum
@@ -123,6 +151,8 @@ class Member {
   bool keeps_versions_ = false;
   Version newest_;                            ///< a copy of the parameters, if they are as they were then
   std::map<std::int64_t, Version> versions_;  ///< by micro-batch
+  std::map<std::int64_t, std::size_t> wanted_versions_;  ///< by micro-batch: after how many updates
+  std::map<std::size_t, Version> former_;                ///< by number of updates; where some are wanted
   std::map<std::uint32_t, std::vector<double>> images_of_updates_;  ///< by layer
   std::map<std::uint32_t, std::size_t> updates_;                    ///< done, by layer
   std::map<std::uint32_t, OfBucket> buckets_;

@@ -11,6 +11,32 @@ namespace convoy::inline numerics {
 
 using CommKind = CommMeaning::Kind;
 
+namespace {
+
+/// Whether a pass begins between the last gradients of an update and the update. Then all micro-batches of an
+/// update read, on every device, the parameters of the last update but one (`weights: double_buffered`,
+/// docs/pipelines.md); else each reads those that are there when its first pass begins.
+bool updates_late(const Plan& plan, const TrainingGraph& graph) {
+  std::vector<bool> completes(graph.operations.size(), false);
+  for (const Parameter& parameter : graph.parameters) completes[parameter.gradient] = true;
+  for (const Role& role : plan.roles) {
+    bool has_begun = false;  // a forward pass since the last gradient
+    for (const Task& task : role.program)
+      for (const PlanOp& op : task.ops) {
+        if (op.meaning == no_meaning) continue;
+        const OpMeaning& means = plan.meaning->operations[op.meaning];
+        if (means.act != OpMeaning::Act::compute || means.operation == no_meaning) continue;
+        const Phase phase = graph.operations[means.operation].phase;
+        if (phase == Phase::update && has_begun) return true;
+        if (phase == Phase::forward) has_begun = true;
+        if (completes[means.operation]) has_begun = false;
+      }
+  }
+  return false;
+}
+
+}  // namespace
+
 template <class Real>
 Twin<Real>::Twin(const Lesson& lesson, const Plan& plan, const Machine& machine, const ReplayResult& replayed,
                  double learning_rate)
@@ -57,7 +83,10 @@ void Twin<Real>::begin_endless() {
   std::map<std::uint32_t, std::vector<double>> images;  // by layer and update
   std::vector<bool> completes(graph.operations.size(), false);
   for (const Parameter& parameter : graph.parameters) completes[parameter.gradient] = true;
-  for (const Role& role : plan_.roles) {
+  const bool doubled = updates_late(plan_, graph);
+  std::map<std::uint32_t, std::map<std::int64_t, std::size_t>> versions;  // by role and micro-batch
+  for (std::uint32_t r = 0; r < plan_.roles.size(); ++r) {
+    const Role& role = plan_.roles[r];
     std::map<std::uint32_t, std::size_t> updates;
     for (TaskId t = 0; t < role.program.size(); ++t) {
       const Task& task = role.program[t];
@@ -77,6 +106,7 @@ void Twin<Real>::begin_endless() {
         const std::size_t update = updates[operation.layer];
         of_layer.resize(std::max(of_layer.size(), update + 1), 0);
         of_layer[update] += means.images.count * static_cast<double>(role.members.size());
+        if (doubled) versions[r][means.micro_batch] = update > 0 ? update - 1 : 0;
       }
       if (task.kind != Task::Kind::compute) {
         const CommMeaning& carries = plan_.meaning->communications[plan_.communications[task.comm].meaning];
@@ -88,7 +118,7 @@ void Twin<Real>::begin_endless() {
   }
   for (const EndpointId e : classroom_.devices()) {
     classroom_.at(e).begin_step(0, 0, 1);
-    classroom_.at(e).keep_versions(images);
+    classroom_.at(e).keep_versions(images, versions[classroom_.role_of(e)]);
   }
   const EndlessRun& run = *plan_.endless();
   left_.assign(run.steps.size(), 0);
@@ -159,6 +189,7 @@ void Twin<Real>::begin(const TwinEvent& event, const Task& task) {
   const CommMeaning& means = plan_.meaning->communications[plan_.communications[task.comm].meaning];
   const Sender sender{task.comm, event.endpoint};
   if (means.kind != CommKind::results) {
+    if (means.updates) classroom_.at(event.endpoint).update_for_node(means.bucket, learning_rate_, now_);
     contributed_[sender] = contribution(event.endpoint, means);
     return;
   }
@@ -173,7 +204,10 @@ std::vector<Real> Twin<Real>::contribution(EndpointId endpoint, const CommMeanin
   Member<Real>& member = classroom_.at(endpoint);
   switch (means.kind) {
     case CommKind::push:
-      return member.pushed_gradients(means.bucket);
+    case CommKind::collect:
+      return member.pushed_gradients(means.bucket, now_);
+    case CommKind::hand_out:
+      return member.whole_parameters(means.bucket);
     case CommKind::pull:
     case CommKind::gather_parameters:
     case CommKind::average:
@@ -206,8 +240,13 @@ template <class Real>
 void Twin<Real>::compute(const TwinEvent& event, const Task& task) {
   const std::uint64_t began = began_.at({event.endpoint, event.task});
   Member<Real>& member = classroom_.at(event.endpoint);
-  if (task.meaning != no_meaning)
-    member.serve(plan_.meaning->operations[task.meaning].bucket, 1, learning_rate_, began);
+  if (task.meaning != no_meaning) {
+    const OpMeaning& means = plan_.meaning->operations[task.meaning];
+    if (means.act == OpMeaning::Act::collect)
+      member.need_sums_of_node(means.bucket, began);
+    else
+      member.serve(means.bucket, 1, learning_rate_, began);
+  }
   for (const PlanOp& op : task.ops) {
     if (op.meaning == no_meaning) continue;
     const OpMeaning& means = plan_.meaning->operations[op.meaning];
@@ -231,12 +270,36 @@ void Twin<Real>::receive(EndpointId endpoint, CommId comm, const CommMeaning& me
     const auto sent = contributed_.find({comm, sender});
     if (sent == contributed_.end())
       throw MissingValue(fmt::format("'{}' comes from nobody", plan_.communications[comm].name));
-    if (means.kind == CommKind::push)
-      member.add_to_range(means.bucket, sent->second, now_);
-    else
-      member.take_parameters(means.bucket, classroom_.at(sender).range(means.bucket), sent->second);
+    take_from(sender, member, means, sent->second);
   }
-  if (means.kind == CommKind::pull) member.complete_parameters(means.bucket, now_);
+  // Of a ring in the node each has its part now, and gets the others by a gather.
+  if (means.kind == CommKind::hand_out || (means.kind == CommKind::pull && !member.is_in_ring(means.bucket)))
+    member.complete_parameters(means.bucket, now_);
+}
+
+/// Gradients, or parameters, of servers and in nodes.
+template <class Real>
+void Twin<Real>::take_from(EndpointId sender, Member<Real>& member, const CommMeaning& means,
+                           const std::vector<Real>& values) {
+  switch (means.kind) {
+    case CommKind::push:
+      member.add_to_range(means.bucket, values, now_);
+      break;
+    case CommKind::collect:
+      member.add_of_node(means.bucket, values, now_);
+      break;
+    case CommKind::hand_out:
+      member.take_parameters(means.bucket, {0, values.size()}, values);
+      break;
+    default: {
+      BucketRange range = classroom_.at(sender).range(means.bucket);
+      if (member.is_in_ring(means.bucket)) {
+        const BucketRange part = member.part(means.bucket);
+        range = {std::max(range.begin, part.begin), std::min(range.end, part.end)};
+      }
+      member.take_parameters(means.bucket, range, values);
+    }
+  }
 }
 
 /// Sums are made in the order of the ranks, whatever the algorithm's rounds: these do not say which part of a
@@ -257,7 +320,7 @@ void Twin<Real>::collect(EndpointId endpoint, CommId comm, const CommMeaning& me
       throw MissingValue(fmt::format("a member takes no part in '{}'", plan_.communications[comm].name));
     if (means.kind == CommKind::gather_parameters) {
       if (other != endpoint)
-        member.take_parameters(means.bucket, classroom_.at(other).range(means.bucket), sent->second);
+        member.take_parameters(means.bucket, classroom_.at(other).part(means.bucket), sent->second);
       continue;
     }
     if (sum.empty())
@@ -270,7 +333,10 @@ void Twin<Real>::collect(EndpointId endpoint, CommId comm, const CommMeaning& me
       member.complete_parameters(means.bucket, now_);
       break;
     case CommKind::scatter:
-      member.add_to_range(means.bucket, sum, now_);
+      if (member.is_in_ring(means.bucket))
+        member.add_of_node(means.bucket, sum, now_);
+      else
+        member.add_to_range(means.bucket, sum, now_);
       break;
     case CommKind::average:
       member.take_average(means.bucket, std::move(sum), group.size(), false, now_);

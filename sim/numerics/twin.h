@@ -46,6 +46,8 @@ class Twin {
   std::int64_t first_image(EndpointId endpoint, const ImageRange& images) const;
   std::vector<Real> contribution(EndpointId endpoint, const CommMeaning& means);
   void receive(EndpointId endpoint, CommId comm, const CommMeaning& means);
+  void take_from(EndpointId sender, Member<Real>& member, const CommMeaning& means,
+                 const std::vector<Real>& values);
   void collect(EndpointId endpoint, CommId comm, const CommMeaning& means);
   void mix(EndpointId endpoint, CommId comm, const CommMeaning& means);
   double images_of_update(EndpointId endpoint) const;

@@ -359,6 +359,43 @@ TEST_CASE("run: --tasks writes what was replayed of one point, and says where it
   CHECK(nowhere.err == "convoy: none/tasks.json: cannot be written: No such file or directory\n");
 }
 
+TEST_CASE("run: --chakra and --goal write it for other simulators, and refuse what --tasks refuses") {
+  const Workplace place;
+  place.file("one.yaml", small_experiment());
+  const Finished alone = place.convoy({"run", "one.yaml", "--json", "--tasks", "alone.json"});
+  const Finished all =
+      place.convoy({"run", "one.yaml", "--tasks", "tasks.json", "--chakra", "traces", "--goal", "step.goal"});
+  CHECK(all.err.empty());
+  CHECK(all.exit_code == 0);
+  CHECK(
+      all.out.ends_with("tasks in tasks.json\ntraces of Chakra in traces\nschedule of GOAL in step.goal\n"));
+  CHECK(place.read("tasks.json") == place.read("alone.json"));
+  const std::string goal = place.read("step.goal"), trace = place.read("traces/trace.0.et");
+  const auto ranks = json::parse(place.read("tasks.json"))["roles"][0]["members"].size();
+  CHECK(goal.starts_with(fmt::format("num_ranks {}\n", ranks)));
+  CHECK(json::parse(place.read("traces/comm_groups.json"))["1"].size() == ranks);
+  place.convoy({"run", "one.yaml", "--json", "--chakra", "traces", "--goal", "step.goal"});
+  CHECK(place.read("traces/trace.0.et") == trace);
+  CHECK(place.read("step.goal") == goal);
+
+  place.file("many.yaml", small_experiment() + swept_file);
+  for (const char* option : {"--chakra", "--goal"}) {
+    const Finished refused = place.convoy({"run", "many.yaml", "--json", option, "refused"});
+    CHECK(refused.exit_code == 2);
+    CHECK_MESSAGE(
+        refused.err.find(fmt::format("{}: the tasks of one point can be written", option)) != std::string::npos,
+        refused.err);
+  }
+  const Finished lost = place.convoy({"run", "one.yaml", "--json", "--chakra", "none/traces"});
+  CHECK(lost.exit_code == 2);
+  CHECK(lost.out.empty());
+  CHECK(lost.err.find("none is not a folder") != std::string::npos);
+  place.file("other/mine.txt", "");
+  const Finished other = place.convoy({"run", "one.yaml", "--json", "--chakra", "other"});
+  CHECK(other.exit_code == 2);
+  CHECK(other.err == "convoy: other: holds other files than traces (mine.txt); choose another folder\n");
+}
+
 TEST_CASE("run: a reader that has seen enough is no error, a full disk is one") {
   const Workplace place;
   place.file("e.yaml", small_experiment() + swept_file);

@@ -58,6 +58,8 @@ TEST_CASE("usage: an empty name of a file or folder is said to be one, by every 
                                                     {"partition", "", "--parts", "2"},
                                                     {"run", "e.yaml", "--out", ""},
                                                     {"run", "e.yaml", "--tasks", ""},
+                                                    {"run", "e.yaml", "--chakra", ""},
+                                                    {"run", "e.yaml", "--goal", ""},
                                                     {"plan", "e.yaml", "--prices", ""}}) {
     const Finished done = place.convoy(arguments);
     CAPTURE(arguments[0]);
