@@ -96,7 +96,9 @@ Work share_of_kernel(const Model& model, const Operation& op, double input_bytes
   work.aside_bytes_per_image *= share;
   work.bytes_per_image = inputs * inputs_share(model, op.layer, sharding, device) +
                          (work.bytes_per_image - inputs) * sharding.output.share(device);
-  work.bytes_fixed *= parameters_share(model.layers[op.layer], sharding, device);
+  const double of_parameters = parameters_share(model.layers[op.layer], sharding, device);
+  for (double* bytes : {&work.bytes_fixed, &work.aside_bytes_fixed, &work.reordered_bytes})
+    *bytes *= of_parameters;
   set_geometry(work, model.layers[op.layer], sharding, device);
   return work;
 }

@@ -13,15 +13,15 @@ using namespace convoy;
 
 namespace {
 
-TrainingGraph graph_of(const Model& model, Framework framework,
-                       ExecutionMode execution = ExecutionMode::graph) {
+TrainingGraph unfused_graph(const Model& model, Framework framework,
+                            ExecutionMode execution = ExecutionMode::graph) {
   TrainingOptions options;
   options.framework = framework;
   options.execution = execution;
   return build_training_graph(model, options);
 }
 
-const Work& work_of(const TrainingGraph& graph, const std::string& name) {
+const Work& unfused_op(const TrainingGraph& graph, const std::string& name) {
   for (const Operation& op : graph.operations)
     if (op.name == name) return op.work;
   FAIL("no operation " << name);
@@ -42,15 +42,15 @@ TEST_CASE("TensorFlow reads and writes every filter of ResNet-50 three times, th
   const double filters = 25'557'032 - 2'049'000 - 53'120, of_image = 64 * 3 * 7 * 7;
   const Model resnet = read_model(parse_yaml("name: resnet50", "network.yaml"));
   for (const Framework framework : {Framework::tensorflow, Framework::tensorflow1})
-    CHECK(reordered_bytes(graph_of(resnet, framework)) == 2 * 4 * (3 * filters - of_image));
-  CHECK(reordered_bytes(graph_of(resnet, Framework::pytorch1)) == 0);
-  CHECK(reordered_bytes(graph_of(resnet, Framework::tensorflow, ExecutionMode::compiled)) == 0);
+    CHECK(reordered_bytes(unfused_graph(resnet, framework)) == 2 * 4 * (3 * filters - of_image));
+  CHECK(reordered_bytes(unfused_graph(resnet, Framework::pytorch1)) == 0);
+  CHECK(reordered_bytes(unfused_graph(resnet, Framework::tensorflow, ExecutionMode::compiled)) == 0);
 }
 
 TEST_CASE("TensorFlow's depthwise convolutions take their filters as they are") {
   const Model model =
       toy("[4, 6, 6]", "  - {name: x, kind: conv2d, out_channels: 4, kernel: 3, groups: 4}\n");
-  CHECK(reordered_bytes(graph_of(model, Framework::tensorflow)) == 0);
+  CHECK(reordered_bytes(unfused_graph(model, Framework::tensorflow)) == 0);
 }
 
 TEST_CASE("TensorFlow's biases are operations, but where one kernel makes convolution, bias and ReLU") {
@@ -63,14 +63,14 @@ TEST_CASE("TensorFlow's biases are operations, but where one kernel makes convol
                           "  - {name: none, kind: conv2d, out_channels: 8, kernel: 1, bias: false}\n"
                           "  - {name: flat, kind: flatten}\n"
                           "  - {name: fc, kind: linear, out_features: 10}\n");
-  const TrainingGraph plain = graph_of(model, Framework::pytorch1);
+  const TrainingGraph plain = unfused_graph(model, Framework::pytorch1);
   for (const Framework framework : {Framework::tensorflow, Framework::tensorflow1}) {
-    const TrainingGraph graph = graph_of(model, framework);
+    const TrainingGraph graph = unfused_graph(model, framework);
     const auto added_bytes = [&](const std::string& name) {
-      return work_of(graph, name).aside_bytes_per_image - work_of(plain, name).aside_bytes_per_image;
+      return unfused_op(graph, name).aside_bytes_per_image - unfused_op(plain, name).aside_bytes_per_image;
     };
     const auto added_launches = [&](const std::string& name) {
-      return work_of(graph, name).launches - work_of(plain, name).launches;
+      return unfused_op(graph, name).launches - unfused_op(plain, name).launches;
     };
     const bool fused = framework == Framework::tensorflow;
     CHECK(added_bytes("first.forward") == (fused ? 0 : 2 * 4 * 128));
@@ -100,11 +100,11 @@ TEST_CASE("the loss of a layer's own weights is operations of its own, and none 
                           Case{"kind: linear, out_features: 5, channels: true", 5 * 4}})
     for (const Framework framework : {Framework::pytorch1, Framework::tensorflow}) {
       CAPTURE(one.keys);
-      const TrainingGraph lossless = graph_of(with(one.keys), framework);
-      const TrainingGraph graph = graph_of(with(one.keys + ", l2_loss: true"), framework);
+      const TrainingGraph lossless = unfused_graph(with(one.keys), framework);
+      const TrainingGraph graph = unfused_graph(with(one.keys + ", l2_loss: true"), framework);
       CHECK(graph.operations.size() == lossless.operations.size());
       const auto added = [&](const std::string& name, auto part) {
-        return work_of(graph, name).*part - work_of(lossless, name).*part;
+        return unfused_op(graph, name).*part - unfused_op(lossless, name).*part;
       };
       // Square reads and writes, Sum reads; then a copy, the square's derivative, a product and a sum.
       CHECK(added("x.forward", &Work::aside_bytes_fixed) == 4 * 3 * one.weights);
@@ -113,7 +113,7 @@ TEST_CASE("the loss of a layer's own weights is operations of its own, and none 
       CHECK(added("x.weight_gradient", &Work::launches) == 5);
       CHECK(added("x.data_gradient", &Work::aside_bytes_fixed) == 0);
       const TrainingGraph compiled =
-          graph_of(with(one.keys + ", l2_loss: true"), framework, ExecutionMode::compiled);
-      CHECK(work_of(compiled, "x.weight_gradient").aside_bytes_fixed == 0);
+          unfused_graph(with(one.keys + ", l2_loss: true"), framework, ExecutionMode::compiled);
+      CHECK(unfused_op(compiled, "x.weight_gradient").aside_bytes_fixed == 0);
     }
 }
