@@ -214,17 +214,28 @@ void add_samples(const HostCurves& curves, double gpus, double start_s, double t
     MonitorSample& sample = samples[i];
     sample.from_s = begin_s, sample.to_s = end_s;
     const auto mean = [&](const RepeatedCurve& curve) {
-      return (curve.integral(b) - curve.integral(a)) / every_s;
+      constexpr double rounding = 1e-12;  // of differences of integrals
+      const double until = curve.integral(b), bit = until - curve.integral(a);
+      return std::abs(bit) > rounding * std::abs(until) ? bit / every_s : 0;
     };
     sample.sent_Bps += mean(curves.sent);
     sample.received_Bps += mean(curves.received);
     sample.busy_vcpus += mean(curves.vcpus);
     if (gpus == 0) continue;
     if (!sample.gpus) sample.gpus.emplace();
-    sample.gpus->busy_share += mean(curves.gpus) / gpus;
+    sample.gpus->busy_share = std::min(1.0, sample.gpus->busy_share + mean(curves.gpus) / gpus);
     sample.gpus->tensor_bytes += mean(curves.gpu_tensors);
     if (curves.process_bytes > 0) sample.gpus->memory_bytes = curves.process_bytes;
   }
+}
+
+/// The interval after a sample, in which the host waits for a change and its processes are not there.
+MonitorSample idle_after(const MonitorSample& before, double every_s) {
+  MonitorSample idle;
+  idle.from_s = before.to_s;
+  idle.to_s = before.to_s + every_s;
+  if (before.gpus) idle.gpus.emplace();
+  return idle;
 }
 
 }  // namespace
@@ -250,7 +261,12 @@ std::vector<MonitoredHost> watch_hosts(const PreparedRun& run, const ReplayResul
   for (std::size_t h = 0; h < all.hosts.size(); ++h) {
     MonitoredHost& host =
         watched.emplace_back(MonitoredHost{all.hosts[h].name, all.host_types[all.hosts[h].type].vcpus, {}});
-    for (const auto& [interval, sample] : samples[h]) host.samples.push_back(sample);
+    for (const auto& [interval, sample] : samples[h]) {
+      // Between stretches the host is there and does nothing.
+      while (!host.samples.empty() && 2 * (sample.from_s - host.samples.back().to_s) > every_s)
+        host.samples.push_back(idle_after(host.samples.back(), every_s));
+      host.samples.push_back(sample);
+    }
   }
   return watched;
 }

@@ -19,7 +19,8 @@ namespace convoy::inline runs {
 ///
 /// Busy vCPUs are the threads that the simulation knows: one for each process that issues operations, as long as
 /// it does; one that copies and serialises messages, and one that adds gradients, as long as their rates in the
-/// catalogue say; and two vCPUs for each core that prepares images. In the pause of a change tensors do not count.
+/// catalogue say; and two vCPUs for each core that prepares images. In the pause of a change nothing of
+/// a host is busy, and tensors do not count.
 /// @param replayed the replay of the run's plan, of its last phase where it has phases
 /// @param input what images are made of
 /// @param every_s length of an interval  @param for_s so long is monitored, and up to the end of an interval

@@ -106,16 +106,21 @@ TEST_CASE("monitor: hosts that come later have lines from then on, and in a rest
   const double starts_s = point["phases"][1]["start_s"];
   const double pause_s = point["reconfigurations"][0]["pause_s"];
   REQUIRE(pause_s > 3);
-  std::size_t old_host = 0, new_host = 0;
+  std::size_t old_host = 0, new_host = 0, paused = 0;
   for (const Line& line : lines_of(place.read("o/monitor.csv"))) {
     const double from_s = number(line, "from_s"), to_s = number(line, "to_s");
     const bool is_new = line.at("host") == "n2" || line.at("host") == "n3";
     ++(is_new ? new_host : old_host);
     if (is_new) CHECK(to_s > starts_s - pause_s);
-    if (from_s >= starts_s - pause_s && to_s <= starts_s) CHECK(number(line, "gpu_busy_share") == 0);
+    if (from_s >= starts_s - pause_s && to_s <= starts_s - 1) {
+      ++paused;
+      CHECK(number(line, "gpu_busy_share") == 0);
+      CHECK(number(line, "sent_Bps") == 0);
+    }
     if (from_s >= starts_s + 1) CHECK(number(line, "gpu_busy_share") > 0.3);
   }
-  CHECK(old_host >= 2 * 100);
+  CHECK(old_host == 2 * 120);
+  CHECK(paused >= 2 * 10);
   CHECK(new_host >= 2);
   CHECK(new_host < old_host);
 }
