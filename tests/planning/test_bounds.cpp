@@ -76,12 +76,11 @@ TEST_CASE("planner: no simulation comes to less than the bound before it") {
 TEST_CASE("planner: no simulation on images from files comes to less than the bound before it") {
   const char* const strategies =
       "{kind: single}, {kind: data_parallel, sync: all_reduce, algorithm: ring}, {kind: data_parallel, sync: "
-      "all_reduce, zero: 2}, {kind: data_parallel, sync: all_reduce, micro_batches: 4}, {kind: "
-      "data_parallel, "
-      "sync: parameter_server, servers: 1}, {kind: data_parallel, sync: parameter_server, mode: async}, "
-      "{kind: "
-      "data_parallel, sync: parameter_server, backup_workers: 1}, {kind: pipeline, stages: 2, micro_batches: "
-      "2}";
+      "all_reduce, zero: 2}, {kind: data_parallel, sync: all_reduce, micro_batches: 4}, "
+      "{kind: data_parallel, sync: parameter_server, servers: 1}, "
+      "{kind: data_parallel, sync: parameter_server, mode: async}, "
+      "{kind: data_parallel, sync: parameter_server, backup_workers: 1}, "
+      "{kind: pipeline, stages: 2, micro_batches: 2}";
   int by_input = 0, all = 0;
   for (const char* input : {"{kind: jpeg, library: pil}", "{kind: jpeg, library: pillow_simd, prefetch: 0}",
                             "{kind: jpeg, library: dali_gpu, cached: true}",
@@ -89,10 +88,9 @@ TEST_CASE("planner: no simulation on images from files comes to less than the bo
     CAPTURE(input);
     const PlanSpec spec = plans::spec_of(
         "{epochs: 30}",
-        fmt::format(
-            "{{objective: cost, servers: [aws-p3.2xlarge, aws-g4dn.12xlarge], nodes: [1, 3], mixtures: "
-            "true, batch_per_device: [8, 64], strategies: [{}]}}",
-            strategies),
+        fmt::format("{{objective: cost, servers: [aws-p3.2xlarge, aws-g4dn.12xlarge], nodes: [1, 3], "
+                    "batch_per_device: [64], strategies: [{}]}}",
+                    strategies),
         fmt::format("{{dataset: {{samples: 100000}}, input: {}}}", input));
     for (const Bounded& setup : simulated_setups(spec)) {
       CAPTURE(setup.after.label);
@@ -106,8 +104,8 @@ TEST_CASE("planner: no simulation on images from files comes to less than the bo
       by_input += setup.before.input_step_s > 0.999 * setup.after.step_s, ++all;
     }
   }
-  CHECK(all > 100);
-  CHECK(by_input > 20);
+  CHECK(all > 80);
+  CHECK(by_input >= 8);
 }
 
 TEST_CASE("planner: of what waits for its images alike few candidates are simulated, and the answer stays") {
