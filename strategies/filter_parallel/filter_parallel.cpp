@@ -69,7 +69,7 @@ StrategyEntry filter_parallel_entry() {
   return {"filter_parallel",
           "convolutions shared out by filters among all devices; a master does everything else",
           texts_of(filter_keys()), &read_filter_parallel,
-          "[{shares: [probed, equal], broadcast: [direct, scatter_allgather], overlap: [true, false]}]"};
+          "[{shares: [probed, equal], overlap: [true, false]}]"};
 }
 
 }  // namespace convoy::strategies

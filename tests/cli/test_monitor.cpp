@@ -14,33 +14,33 @@ namespace {
 
 using nlohmann::json;
 
-using Line = std::map<std::string, std::string>;
+using MonitorLineCells = std::map<std::string, std::string>;
 
-std::vector<std::string> cells_of(const std::string& line) {
+std::vector<std::string> monitor_cells(const std::string& line) {
   std::vector<std::string> cells(1);
   for (const char c : line) c == ',' ? (void)cells.emplace_back() : cells.back().push_back(c);
   return cells;
 }
 
-std::vector<Line> lines_of(const std::string& csv) {
+std::vector<MonitorLineCells> monitor_lines(const std::string& csv) {
   std::istringstream in(csv);
   std::string text;
   std::getline(in, text);
-  const std::vector<std::string> names = cells_of(text);
-  std::vector<Line> lines;
+  const std::vector<std::string> names = monitor_cells(text);
+  std::vector<MonitorLineCells> lines;
   while (std::getline(in, text)) {
-    const std::vector<std::string> cells = cells_of(text);
+    const std::vector<std::string> cells = monitor_cells(text);
     REQUIRE(cells.size() == names.size());
-    Line& line = lines.emplace_back();
+    MonitorLineCells& line = lines.emplace_back();
     for (std::size_t i = 0; i < cells.size(); ++i) line[names[i]] = cells[i];
   }
   return lines;
 }
 
-double number(const Line& line, const char* column) { return std::stod(line.at(column)); }
+double monitor_number(const MonitorLineCells& line, const char* column) { return std::stod(line.at(column)); }
 
 /// 4 hosts of one device and a server; steps of about a second.
-const std::string servers =
+const std::string monitored_servers =
     "experiment: servers\nmodel: resnet50\n"
     "training: {batch_per_device: 32, precision: fp32, optimizer: momentum}\n"
     "cluster: {server: gcp-n1-standard-8-k80, nodes: 4}\n"
@@ -51,26 +51,26 @@ const std::string servers =
 
 TEST_CASE("monitor: an hour of minutes of parameter servers has the bytes and work of the steps in it") {
   const Workplace place;
-  place.file("s.yaml", servers);
+  place.file("s.yaml", monitored_servers);
   const Finished run =
       place.convoy({"run", "s.yaml", "--json", "--full", "--out", "o", "--monitor", "--monitor-for", "1h"});
   CAPTURE(run.err);
   REQUIRE(run.exit_code == 0);
   const json runs = json::parse(run.out)["runs"];
-  const std::vector<Line> lines = lines_of(place.read("o/monitor.csv"));
+  const std::vector<MonitorLineCells> lines = monitor_lines(place.read("o/monitor.csv"));
   REQUIRE(lines.size() == 2 * 5 * 60);
   std::map<std::string, double> sent_bytes, received_bytes, busy_s;
-  for (const Line& line : lines) {
+  for (const MonitorLineCells& line : lines) {
     const std::string of = line.at("run") + " " + line.at("host");
-    CHECK(number(line, "to_s") - number(line, "from_s") == 60);
-    CHECK(number(line, "vcpus") > 0);
-    CHECK(number(line, "busy_vcpus") <= number(line, "vcpus"));
-    sent_bytes[of] += 60 * number(line, "sent_Bps");
-    received_bytes[of] += 60 * number(line, "received_Bps");
+    CHECK(monitor_number(line, "to_s") - monitor_number(line, "from_s") == 60);
+    CHECK(monitor_number(line, "vcpus") > 0);
+    CHECK(monitor_number(line, "busy_vcpus") <= monitor_number(line, "vcpus"));
+    sent_bytes[of] += 60 * monitor_number(line, "sent_Bps");
+    received_bytes[of] += 60 * monitor_number(line, "received_Bps");
     CHECK(line.at("gpu_busy_share").empty() == (line.at("host") == "ps0"));
     if (line.at("host") == "ps0") continue;
-    busy_s[of] += 60 * number(line, "gpu_busy_share");
-    CHECK(number(line, "gpu_tensor_bytes") <= number(line, "gpu_memory_bytes"));
+    busy_s[of] += 60 * monitor_number(line, "gpu_busy_share");
+    CHECK(monitor_number(line, "gpu_tensor_bytes") <= monitor_number(line, "gpu_memory_bytes"));
   }
   for (const json& point : runs) {
     const double steps = 3600 / point["step_time_s"].get<double>();
@@ -107,17 +107,17 @@ TEST_CASE("monitor: hosts that come later have lines from then on, and in a rest
   const double pause_s = point["reconfigurations"][0]["pause_s"];
   REQUIRE(pause_s > 3);
   std::size_t old_host = 0, new_host = 0, paused = 0;
-  for (const Line& line : lines_of(place.read("o/monitor.csv"))) {
-    const double from_s = number(line, "from_s"), to_s = number(line, "to_s");
+  for (const MonitorLineCells& line : monitor_lines(place.read("o/monitor.csv"))) {
+    const double from_s = monitor_number(line, "from_s"), to_s = monitor_number(line, "to_s");
     const bool is_new = line.at("host") == "n2" || line.at("host") == "n3";
     ++(is_new ? new_host : old_host);
     if (is_new) CHECK(to_s > starts_s - pause_s);
     if (from_s >= starts_s - pause_s && to_s <= starts_s - 1) {
       ++paused;
-      CHECK(number(line, "gpu_busy_share") == 0);
-      CHECK(number(line, "sent_Bps") == 0);
+      CHECK(monitor_number(line, "gpu_busy_share") == 0);
+      CHECK(monitor_number(line, "sent_Bps") == 0);
     }
-    if (from_s >= starts_s + 1) CHECK(number(line, "gpu_busy_share") > 0.3);
+    if (from_s >= starts_s + 1) CHECK(monitor_number(line, "gpu_busy_share") > 0.3);
   }
   CHECK(old_host == 2 * 120);
   CHECK(paused >= 2 * 10);
