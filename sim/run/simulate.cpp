@@ -296,7 +296,7 @@ PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const
 PreparedRun Preparer::prepare_on(const Point& point, const std::vector<EndpointId>& devices) {
   WhatIf change;
   change.only = devices;
-  return prepare_over(cluster(point.cluster).protocol().protocol, point, nullptr, change);
+  return prepare_over(cluster(point.cluster).protocol().protocol, point, nullptr, change, Detail::step);
 }
 
 Machine Preparer::machine_of(const Point& point) {

@@ -134,7 +134,7 @@ class RunTimeline {
       if (const std::optional<Replayed>& messages = changes_[i])
         visit({start_s - messages->result.step_time_s, start_s, phases_[i].change.traffic, messages->machine,
                messages->result});
-      const Replayed& step = steps_.at(phases_[i].devices);
+      const Replayed& step = step_of(phases_[i]);
       double end_s = std::numeric_limits<double>::infinity();
       if (i + 1 < phases_.size())
         end_s = start_s + static_cast<double>(starts_[i + 1].step - starts_[i].step) * times_[i].step_time_s;
