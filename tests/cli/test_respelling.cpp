@@ -64,7 +64,11 @@ TEST_CASE(
       continue;
     const bool quick = (name.starts_with("examples/") || name.find('/') == std::string::npos) &&
                        name != "examples/auto-many.yaml";
-    if (quick || wants_all()) hold(place, "run", "configs/" + name, ++count);
+    if (!quick && !wants_all()) continue;
+    const std::string file = "configs/" + name;
+    // What a network learns in a few steps tells spellings apart as well as what it learns in hundreds.
+    place.file(file, std::regex_replace(place.read(file), std::regex("(numerics: .*steps: )[0-9]+"), "$018"));
+    hold(place, "run", file, ++count);
   }
   CHECK(count >= 12);
 }
