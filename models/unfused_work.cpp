@@ -78,13 +78,13 @@ void add_tensorflow(LayerCosts& costs, const Model& model, std::size_t index, Fr
   if (costs.kernel == KernelKind::convolution) add_filter_orders(costs, weights_of(layer));
 }
 
-bool l2_loss(const Layer& layer) {
+}  // namespace
+
+bool has_l2_loss(const Layer& layer) {
   if (const auto* conv = std::get_if<Conv2d>(&layer.kind)) return conv->l2_loss;
   const auto* linear = std::get_if<Linear>(&layer.kind);
   return linear && linear->l2_loss;
 }
-
-}  // namespace
 
 void add_unfused_work(LayerCosts& costs, const Model& model, std::size_t index, Framework framework,
                       Precision precision) {
@@ -114,7 +114,7 @@ void add_unfused_work(LayerCosts& costs, const Model& model, std::size_t index, 
     costs.data_gradient->values += 2 * values;
   }
   if (tensorflow) add_tensorflow(costs, model, index, framework, precision);
-  if (l2_loss(layer)) add_l2_loss(costs, weights_of(layer));
+  if (has_l2_loss(layer)) add_l2_loss(costs, weights_of(layer));
 }
 
 }  // namespace convoy::models

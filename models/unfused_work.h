@@ -11,4 +11,7 @@ namespace convoy::inline models {
 void add_unfused_work(LayerCosts& costs, const Model& model, std::size_t index, Framework framework,
                       Precision precision);
 
+/// Whether the sum of the squares of the layer's weights is part of the loss (`l2_loss`).
+bool has_l2_loss(const Layer& layer);
+
 }  // namespace convoy::models
