@@ -314,8 +314,8 @@ TEST_CASE("the fewer watts a multiprocessor has, the less of its stated peak a b
   };
   CHECK(share(l4) < 0.9 * share(ada));
   CHECK(share(a10g) < share(a40));
-  // A multiprocessor's rate under load goes at least with the cube root of its watts, where voltage follows the
-  // clock.
+  // With fewer watts a multiprocessor's rate under load falls by their cube root, where voltage follows the clock,
+  // or by more.
   const auto rate = [&](const DeviceType& d) { return share(d) * d.peak_flops.at(Precision::fp32) / d.sms; };
   const auto watts = [](const DeviceType& d) { return (d.peak_power_w - d.idle_power_w) / d.sms; };
   const double rounded = 0.005;
