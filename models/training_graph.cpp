@@ -36,7 +36,7 @@ TrainingGraphBuilder::TrainingGraphBuilder(const Model& model, const TrainingOpt
   for (std::size_t i = 0; i < n; ++i) {
     costs_.push_back(layer_costs(model, i, options.framework));
     if (options.execution != ExecutionMode::compiled)
-      add_unfused_work(costs_.back(), model, i, options.framework, options.precision);
+      add_unfused_work(costs_.back(), model, i, options.framework, options.execution, options.precision);
     add_single_precision(costs_.back(), model, i, single_, options.framework, options.precision,
                          options.execution != ExecutionMode::compiled);
     rules_.push_back(memory_rules(model, i, options.framework));

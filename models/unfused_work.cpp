@@ -13,10 +13,13 @@ bool has_bias(const Layer& layer) {
 
 /// Whether TensorFlow 2 on a GPU makes one kernel of a convolution, its bias and its activation: a window of
 /// more than a pixel in single precision, which ReLU alone reads (IsGpuCompatible in
-/// tensorflow/core/grappler/optimizers/remapper.cc).
-bool is_fused_with_relu(const Model& model, std::size_t index, Framework framework, Precision precision) {
+/// tensorflow/core/grappler/optimizers/remapper.cc). Only graphs are rewritten so.
+bool is_fused_with_relu(const Model& model, std::size_t index, Framework framework, ExecutionMode execution,
+                        Precision precision) {
   const auto* conv = std::get_if<Conv2d>(&model.layers[index].kind);
-  if (!conv || framework != Framework::tensorflow || element_bytes(precision) < 4) return false;
+  if (!conv || framework != Framework::tensorflow || execution != ExecutionMode::graph ||
+      element_bytes(precision) < 4)
+    return false;
   if (conv->kernel.h == 1 || conv->kernel.w == 1) return false;
   std::size_t readers = 0, relus = 0;
   for (const Layer& reader : model.layers)
@@ -68,26 +71,26 @@ double weights_of(const Layer& layer) {
 }
 
 void add_tensorflow(LayerCosts& costs, const Model& model, std::size_t index, Framework framework,
-                    Precision precision) {
+                    ExecutionMode execution, Precision precision) {
   const Layer& layer = model.layers[index];
   const bool filters =
       costs.kernel == KernelKind::convolution || costs.kernel == KernelKind::depthwise_convolution;
   if ((filters || std::holds_alternative<Linear>(layer.kind)) && has_bias(layer))
     add_bias_operations(costs, static_cast<double>(elements(layer.output)),
-                        is_fused_with_relu(model, index, framework, precision));
+                        is_fused_with_relu(model, index, framework, execution, precision));
   if (costs.kernel == KernelKind::convolution) add_filter_orders(costs, weights_of(layer));
 }
 
-bool l2_loss(const Layer& layer) {
+}  // namespace
+
+bool has_l2_loss(const Layer& layer) {
   if (const auto* conv = std::get_if<Conv2d>(&layer.kind)) return conv->l2_loss;
   const auto* linear = std::get_if<Linear>(&layer.kind);
   return linear && linear->l2_loss;
 }
 
-}  // namespace
-
 void add_unfused_work(LayerCosts& costs, const Model& model, std::size_t index, Framework framework,
-                      Precision precision) {
+                      ExecutionMode execution, Precision precision) {
   const Layer& layer = model.layers[index];
   const bool tensorflow = framework == Framework::tensorflow || framework == Framework::tensorflow1;
   // TensorFlow's automatic mixed precision has Mean and Sum on its list of operations that stay in single
@@ -113,8 +116,8 @@ void add_unfused_work(LayerCosts& costs, const Model& model, std::size_t index, 
     // The gradient of a mean is copied to all pixels and then divided by their number (Tile and RealDiv).
     costs.data_gradient->values += 2 * values;
   }
-  if (tensorflow) add_tensorflow(costs, model, index, framework, precision);
-  if (l2_loss(layer)) add_l2_loss(costs, weights_of(layer));
+  if (tensorflow) add_tensorflow(costs, model, index, framework, execution, precision);
+  if (has_l2_loss(layer)) add_l2_loss(costs, weights_of(layer));
 }
 
 }  // namespace convoy::models

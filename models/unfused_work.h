@@ -9,6 +9,9 @@ namespace convoy::inline models {
 /// kernel of its operations: a product that is summed up for the gradient of a smaller input, the loss of a
 /// layer's own weights, and what TensorFlow does around means, biases and filters.
 void add_unfused_work(LayerCosts& costs, const Model& model, std::size_t index, Framework framework,
-                      Precision precision);
+                      ExecutionMode execution, Precision precision);
+
+/// Whether the sum of the squares of the layer's weights is part of the loss (`l2_loss`).
+bool has_l2_loss(const Layer& layer);
 
 }  // namespace convoy::models

@@ -43,8 +43,9 @@ double least_split_time_s(const TrainingGraph& graph, const Operation& operation
   const double share =
       smallest_share(graph.model, graph.model.layers[operation.layer], whole_images, devices, grid);
   Work part = operation.work;
-  for (double Work::*amount :
-       {&Work::flops_per_image, &Work::bytes_per_image, &Work::flops_fixed, &Work::bytes_fixed})
+  for (double Work::*amount : {&Work::flops_per_image, &Work::bytes_per_image, &Work::flops_fixed,
+                               &Work::bytes_fixed, &Work::aside_bytes_per_image, &Work::aside_bytes_fixed,
+                               &Work::reordered_bytes, &Work::seconds_per_image})
     part.*amount *= share;
   const auto consider = [&](const Work& work) {
     least_s = std::min(least_s, cost.time_s(work, images, type));

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "models/unfused_work.h"
 #include "sim/numerics/layer_kernels.h"
 
 namespace convoy::inline numerics {
@@ -158,6 +159,9 @@ std::string refuses_numerics(const Model& model) {
     if (owner_of(layer) == KernelOwner::nobody)
       return fmt::format("layer '{}' of '{}' is of kind {}, which has no kernel", layer.name, model.name,
                          kind_name(layer.kind));
+    if (has_l2_loss(layer))
+      return fmt::format("layer '{}' of '{}' has `l2_loss`, whose factor is not stated", layer.name,
+                         model.name);
     if (std::set<LayerIndex>(layer.inputs.begin(), layer.inputs.end()).size() != layer.inputs.size())
       return fmt::format("layer '{}' of '{}' reads a tensor twice", layer.name, model.name);
   }

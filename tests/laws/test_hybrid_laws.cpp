@@ -277,14 +277,17 @@ TEST_CASE("hybrid: no part of an operation takes less than the least that its bo
     const std::string model =
         fmt::format("{{name: net, input: [{}, {}, {}], layers: [{}]}}", devices, height, width, layers);
     const std::int64_t images = devices * dice.between(1, 2);
+    TrainingOptions options;
+    if (dice.coin()) options.framework = Framework::tensorflow;  // biases and copies of filters aside
     CAPTURE(seed);
     CAPTURE(model);
+    CAPTURE(to_string(options.framework));
     const std::string both = fmt::format("{{height: {}, width: {}}}", grid.h, grid.w);
     for (const std::string& layout :
          {both, std::string("batch"), std::string("filter"), std::string("width")}) {
       CAPTURE(layout);
       const Experiment experiment = Experiment::with_global_batch(
-          model, star(devices, "10Gbps", "1us"), "{kind: hybrid, conv: " + layout + "}", images);
+          model, star(devices, "10Gbps", "1us"), "{kind: hybrid, conv: " + layout + "}", images, options);
       const TrainingGraph& graph = experiment.graph();
       // A catalogue's device prices kernels by their geometry, an ideal one by FLOPs and bytes.
       for (const char* name : {"ideal", "v100-sxm2-16gb"}) {

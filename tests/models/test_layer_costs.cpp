@@ -81,7 +81,7 @@ TEST_CASE("a product's gradient is summed up once for each input that is smaller
       const std::size_t layer = 2 + static_cast<std::size_t>(smaller);
       const KernelCost plain = *layer_costs(model, layer).data_gradient;
       LayerCosts costs = layer_costs(model, layer);
-      add_unfused_work(costs, model, layer, framework, Precision::fp16);
+      add_unfused_work(costs, model, layer, framework, ExecutionMode::graph, Precision::fp16);
       CHECK(costs.data_gradient->flops - plain.flops == smaller * 144);
       CHECK(costs.data_gradient->values - plain.values == smaller * 3 * 144);
       // TensorFlow sums in single precision: casts write four bytes a value, which the sum reads.

@@ -53,7 +53,8 @@ TEST_CASE("wrong layers are errors at their place") {
                 "known: conv2d, "));
   CHECK(layers_error("[3, 8, 8]", "  - {name: a, kind: conv2d, out_channels: 4, kernal: 3}\n") ==
         "test.yaml:4:46: model.layers.a.kernal: unknown key (did you mean 'kernel'?); known here: bias, "
-        "dilation, frozen, groups, inputs, kernel, kind, name, out_channels, padding, stride, weights_of, when");
+        "dilation, frozen, groups, inputs, kernel, kind, l2_loss, name, out_channels, padding, stride, "
+        "weights_of, when");
   CHECK(layers_error("[3, 8, 8]", "  - {name: a, kind: relu, slope: 3}\n") ==
         "test.yaml:4:27: model.layers.a.slope: unknown key; known here: frozen, inputs, kind, name, "
         "weights_of, when");

@@ -85,6 +85,9 @@ TEST_CASE("TensorFlow's biases are operations, but where one kernel makes convol
     CHECK(added_bytes("fc.weight_gradient") == 4 * 10);
     CHECK(added_bytes("second.data_gradient") == 0);
   }
+  // Operations that are issued one by one are not rewritten.
+  const TrainingGraph eager = unfused_graph(model, Framework::tensorflow, ExecutionMode::eager);
+  CHECK(unfused_op(eager, "first.forward").launches == 2);
 }
 
 TEST_CASE("the loss of a layer's own weights is operations of its own, and none that a compiler leaves") {

@@ -168,11 +168,16 @@ TEST_CASE(
   CHECK(forward_kernel(call).values == ones.values);
 }
 
-TEST_CASE("networks with layers that are not trained are refused: they have no values") {
+TEST_CASE("networks with layers that are not trained, or with a loss of their own, are refused") {
   const std::string text =
       "{name: part, input: [1, 8, 8], loss: cross_entropy, layers: [{name: a, kind: "
       "conv2d, out_channels: 4, kernel: 3, frozen: true}, {name: f, kind: flatten}, "
       "{name: fc, kind: linear, out_features: 10}]}";
   CHECK(refuses_numerics(read_model(parse_yaml(text, "model"))) ==
         "layer 'a' of 'part' is frozen, and only trained layers have values");
+  const std::string more_loss =
+      "{name: part, input: [8], loss: cross_entropy, layers: [{name: fc, kind: linear, out_features: 10, "
+      "l2_loss: true}]}";
+  CHECK(refuses_numerics(read_model(parse_yaml(more_loss, "model"))) ==
+        "layer 'fc' of 'part' has `l2_loss`, whose factor is not stated");
 }

@@ -142,7 +142,7 @@ class RankProgramMaker {
                    .seconds = time_s * role_.slowdown / device.speed,
                    .flops = op.work.flops_per_image * op.images + op.work.flops_fixed,
                    .bytes = (op.work.bytes_per_image + op.work.aside_bytes_per_image) * op.images +
-                            op.work.bytes_fixed + op.work.aside_bytes_fixed,
+                            op.work.bytes_fixed + op.work.aside_bytes_fixed + op.work.reordered_bytes,
                    .after = std::move(after)});
     }
     return task.ops.empty() ? joined(std::move(after), many, task.name) : after;
