@@ -86,11 +86,13 @@ class StretchCurves {
   }
 
   /// Without a common step each device goes through its program at a pace of its own, which what it sent and
-  /// received in the mean of a step tells.
+  /// received in the mean of a step tells. As in that, messages with no way to go do not count.
   void add_messages_of_paces() {
     std::vector<double> programmed(machine_.endpoint_count());
+    Route route;
     for_each_message([&](EndpointId from, EndpointId to, double bytes) {
-      programmed[from] += bytes, programmed[to] += bytes;
+      machine_.router->route(from, to, route);
+      if (!route.links.empty()) programmed[from] += bytes, programmed[to] += bytes;
     });
     for_each_message([&](EndpointId from, EndpointId to, double bytes) {
       const std::uint32_t sender = machine_.host_of(from), receiver = machine_.host_of(to);

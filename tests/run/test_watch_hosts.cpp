@@ -125,7 +125,8 @@ TEST_CASE("monitor: a minute's bytes, work and memory are the replay's, whatever
       for (std::size_t d = 0; d < machine.devices.size(); ++d)
         if (machine.devices[d].host == h) most_bytes += replayed.endpoints[d].peak_memory_bytes;
       CHECK(no_more(sample.gpus->tensor_bytes, most_bytes));
-      CHECK((most_bytes == 0 || sample.gpus->tensor_bytes > 0));
+      // Devices that do nothing but send hold their tensors in no operation that takes time.
+      if (most_bytes > 0 && sample.gpus->busy_share > 0) CHECK(sample.gpus->tensor_bytes > 0);
     }
     CHECK(lab::same(all_sent, all_received));
     for (std::size_t d = 0; d < machine.devices.size(); ++d) busy_s += replayed.endpoints[d].running_s();
