@@ -245,7 +245,7 @@ MonitorSample idle_after(const MonitorSample& before, double every_s) {
 std::vector<MonitoredHost> watch_hosts(const PreparedRun& run, const ReplayResult& replayed,
                                        const InputSpec& input, double every_s, double for_s) {
   const Machine& all = run.phased ? run.phased->machine : run.machine;
-  const double watched_s = std::ceil(for_s / every_s - 1e-9) * every_s;
+  const double watched_s = std::max(1.0, std::ceil(for_s / every_s - 1e-9)) * every_s;
   std::vector<std::map<std::int64_t, MonitorSample>> samples(all.hosts.size());
   std::map<std::string, std::size_t> place;  // phases have fewer hosts
   for (std::size_t h = 0; h < all.hosts.size(); ++h) place[all.hosts[h].name] = h;

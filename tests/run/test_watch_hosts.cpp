@@ -90,6 +90,14 @@ TEST_CASE("monitor: in each millisecond of a ring's steps hosts compute or send,
   }
 }
 
+TEST_CASE("monitor: of an interval much longer than what is monitored there is one") {
+  const PreparedRun run = prepared(ring_of_four(), ring_of_four().plan());
+  for (const MonitoredHost& host : watch_hosts(run, ring_of_four().run(), {}, 1e9, 1e-3)) {
+    REQUIRE(host.samples.size() == 1);
+    CHECK(host.samples.front().sent_Bps == doctest::Approx(6e6 / 15e-3));
+  }
+}
+
 TEST_CASE("monitor: a minute's bytes, work and memory are the replay's, whatever the strategy") {
   std::size_t placed = 0, served = 0;
   for_random_plans(2, [&](const lab::Experiment& experiment, Dice&) {
