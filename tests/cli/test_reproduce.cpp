@@ -209,7 +209,7 @@ TEST_CASE("reproduce: a thesis as a table, failed claims with what is known of t
   CHECK(run.exit_code == 0);
   CHECK(run.out.find("Marques 2016: convolutions shared out by filters (marques2016)\n") == 0);
   CHECK(run.out.find("  FAILED *\n") != std::string::npos);
-  CHECK(run.out.find("\n* speedup on Ethernet (a mechanism is missing here): ") != std::string::npos);
+  CHECK(run.out.find("\n* speedup on Ethernet (an input is not known): ") != std::string::npos);
   // What is accepted stands before the figure that is judged by it.
   CHECK(run.out.find("accepted") < run.out.find("  ours "));
   CHECK(run.out.find("What this does not say: ") != std::string::npos);
