@@ -49,17 +49,17 @@ void PartsProver::prove() {
 std::int64_t PartsProver::images_of_micro_batch() {
   double images = 0;
   for (const OpMeaning& means : meaning_.operations) {
-    if (means.act == Act::compute && means.operation != no_meaning) {
-      if (graph_.operations[means.operation].phase == Phase::update) continue;
-      if (images != 0 && means.images.count != images)
-        throw NotCovered("micro-batches of different sizes, in parts");
-      images = means.images.count;
-      if (means.images.first != static_cast<double>(means.micro_batch) * images)
-        throw Refuted(fmt::format("{} works on images from {} on, and its micro-batch {} begins elsewhere",
-                                  graph_.operations[means.operation].name, means.images.first,
-                                  means.micro_batch));
-      micro_batches_ = std::max(micro_batches_, means.micro_batch + 1);
-    }
+    const bool of_graph = means.operation != no_meaning;
+    if (means.act != Act::add && (means.act != Act::compute || !of_graph)) continue;
+    if (of_graph && graph_.operations[means.operation].phase == Phase::update) continue;
+    if (images != 0 && means.images.count != images)
+      throw NotCovered("micro-batches of different sizes, in parts");
+    images = means.images.count;
+    if (means.images.first != static_cast<double>(means.micro_batch) * images)
+      throw Refuted(fmt::format("{} works on images from {} on, and its micro-batch {} begins elsewhere",
+                                of_graph ? graph_.operations[means.operation].name : "a sum of gradients",
+                                means.images.first, means.micro_batch));
+    micro_batches_ = std::max(micro_batches_, means.micro_batch + 1);
   }
   if (images < 1 || images != std::floor(images)) throw NotCovered("parts of an image");
   if (std::abs(images * static_cast<double>(micro_batches_) - plan_.images) > 1e-9 * plan_.images)
@@ -187,6 +187,10 @@ void PartsProver::compute(Device& device, TaskId t, const PlanOp& op) {
   }
   const OpMeaning& means = meaning_.operations[op.meaning];
   if (means.act == Act::add) {
+    const Box box = in_layout(means.layout, device.endpoint, maps_.tensor(means.layer));
+    if (const auto images = static_cast<double>(count(box[Box::images])); op.images != images)
+      throw Refuted(fmt::format("{}: {} adds up gradients of {} images, and its part has {}", at(device, t),
+                                op.name, op.images, images));
     add_parts(device, t, means);
     return;
   }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <ostream>
 
 #include "sim/base/csv.h"
@@ -30,6 +31,18 @@ std::size_t run_named(const Results& results, const CsvCell& id) {
   if (found == results.runs.end())
     throw InputError(id.pos, fmt::format("run '{}' is not among the folder's results", id.text));
   return static_cast<std::size_t>(found - results.runs.begin());
+}
+
+/// 0 where they are not known. @throws InputError
+std::uint32_t vcpus_of(const CsvTable& table, const CsvRow& row) {
+  constexpr double most = 1e6;
+  const CsvCell* const cell = table.find(row, "vcpus");
+  if (!cell) return 0;
+  const double vcpus = table.number(row, "vcpus", true);
+  if (vcpus != std::floor(vcpus) || vcpus > most)
+    throw InputError(
+        cell->pos, fmt::format("vcpus: expected a whole number up to {:.0f}, found '{}'", most, cell->text));
+  return static_cast<std::uint32_t>(vcpus);
 }
 
 }  // namespace
@@ -59,8 +72,9 @@ std::vector<RunMonitor> read_monitor(const std::string& file, const Results& res
     if (monitors.empty() || monitors.back().run != run) monitors.push_back({run, {}});
     std::vector<MonitoredHost>& hosts = monitors.back().hosts;
     const auto number = [&](const char* column) { return table.number(row, column, false); };
+    if (!table.find(row, "host")) throw InputError(row.front().pos, "host is missing");
     if (const std::string name = table.text(row, "host"); hosts.empty() || hosts.back().name != name)
-      hosts.push_back({name, table.find(row, "vcpus") ? static_cast<std::uint32_t>(number("vcpus")) : 0, {}});
+      hosts.push_back({name, vcpus_of(table, row), {}});
     MonitorSample& sample = hosts.back().samples.emplace_back();
     sample.from_s = number("from_s");
     sample.to_s = number("to_s");

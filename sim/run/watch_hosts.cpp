@@ -86,11 +86,13 @@ class StretchCurves {
   }
 
   /// Without a common step each device goes through its program at a pace of its own, which what it sent and
-  /// received in the mean of a step tells.
+  /// received in the mean of a step tells. As in that, messages with no way to go do not count.
   void add_messages_of_paces() {
     std::vector<double> programmed(machine_.endpoint_count());
+    Route route;
     for_each_message([&](EndpointId from, EndpointId to, double bytes) {
-      programmed[from] += bytes, programmed[to] += bytes;
+      machine_.router->route(from, to, route);
+      if (!route.links.empty()) programmed[from] += bytes, programmed[to] += bytes;
     });
     for_each_message([&](EndpointId from, EndpointId to, double bytes) {
       const std::uint32_t sender = machine_.host_of(from), receiver = machine_.host_of(to);
@@ -243,7 +245,7 @@ MonitorSample idle_after(const MonitorSample& before, double every_s) {
 std::vector<MonitoredHost> watch_hosts(const PreparedRun& run, const ReplayResult& replayed,
                                        const InputSpec& input, double every_s, double for_s) {
   const Machine& all = run.phased ? run.phased->machine : run.machine;
-  const double watched_s = std::ceil(for_s / every_s - 1e-9) * every_s;
+  const double watched_s = std::max(1.0, std::ceil(for_s / every_s - 1e-9)) * every_s;
   std::vector<std::map<std::int64_t, MonitorSample>> samples(all.hosts.size());
   std::map<std::string, std::size_t> place;  // phases have fewer hosts
   for (std::size_t h = 0; h < all.hosts.size(); ++h) place[all.hosts[h].name] = h;

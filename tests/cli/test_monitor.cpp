@@ -144,6 +144,9 @@ TEST_CASE("monitor: the page has its drawings, and is rewritten from the folder 
   const Finished changed = place.convoy({"report", "o"});
   CHECK(changed.exit_code == 2);
   CHECK(changed.err.find("monitor.csv:2:1: run '9' is not among the folder's results") != std::string::npos);
+  const std::size_t line = csv.find('\n') + 1, host = csv.find(',', line) + 1;
+  place.file("o/monitor.csv", csv.substr(0, host) + csv.substr(csv.find(',', host)));
+  CHECK(place.convoy({"report", "o"}).err.find("monitor.csv:2:1: host is missing") != std::string::npos);
   REQUIRE(place.convoy({"run", "e.yaml", "--out", "o"}).exit_code == 0);
   CHECK_FALSE(std::filesystem::exists(place.path() / "o/monitor.csv"));
 }

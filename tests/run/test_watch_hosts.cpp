@@ -90,6 +90,14 @@ TEST_CASE("monitor: in each millisecond of a ring's steps hosts compute or send,
   }
 }
 
+TEST_CASE("monitor: of an interval much longer than what is monitored there is one") {
+  const PreparedRun run = prepared(ring_of_four(), ring_of_four().plan());
+  for (const MonitoredHost& host : watch_hosts(run, ring_of_four().run(), {}, 1e9, 1e-3)) {
+    REQUIRE(host.samples.size() == 1);
+    CHECK(host.samples.front().sent_Bps == doctest::Approx(6e6 / 15e-3));
+  }
+}
+
 TEST_CASE("monitor: a minute's bytes, work and memory are the replay's, whatever the strategy") {
   std::size_t placed = 0, served = 0;
   for_random_plans(2, [&](const lab::Experiment& experiment, Dice&) {
@@ -125,7 +133,8 @@ TEST_CASE("monitor: a minute's bytes, work and memory are the replay's, whatever
       for (std::size_t d = 0; d < machine.devices.size(); ++d)
         if (machine.devices[d].host == h) most_bytes += replayed.endpoints[d].peak_memory_bytes;
       CHECK(no_more(sample.gpus->tensor_bytes, most_bytes));
-      CHECK((most_bytes == 0 || sample.gpus->tensor_bytes > 0));
+      // Devices that do nothing but send hold their tensors in no operation that takes time.
+      if (most_bytes > 0 && sample.gpus->busy_share > 0) CHECK(sample.gpus->tensor_bytes > 0);
     }
     CHECK(lab::same(all_sent, all_received));
     for (std::size_t d = 0; d < machine.devices.size(); ++d) busy_s += replayed.endpoints[d].running_s();

@@ -346,6 +346,6 @@ TEST_CASE("a master that is not there, unknown shares and keys are errors that s
   CHECK(error_of("{kind: filter_parallel, shares: speed}", 2) ==
         "strategy:1:33: strategy.shares: unknown value 'speed'; allowed: equal, probed");
   CHECK(error_of("{kind: filter_parallel, micro_batches: 2}", 2) ==
-        "strategy:1:25: strategy.micro_batches: unknown key; known here: kind, master, overlap, shares, "
-        "transport");
+        "strategy:1:25: strategy.micro_batches: unknown key; known here: broadcast, kind, master, overlap, "
+        "shares, transport");
 }

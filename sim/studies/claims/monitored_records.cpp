@@ -2,6 +2,7 @@
 #include "sim/studies/claims/monitored_records.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "sim/run/simulate.h"
 #include "sim/run/watch_hosts.h"
@@ -42,7 +43,8 @@ void add_monitored(const Experiment& experiment, const std::vector<RunResult>& r
   Preparer preparer(experiment);
   for (std::size_t r = 0; r < runs.size(); ++r) {
     const std::size_t index = point_index(runs[r].id);
-    const PreparedRun run = preparer.prepare(index);
+    const std::optional<SearchSummary>& search = runs[r].search;
+    const PreparedRun run = preparer.prepare(index, search ? &search->ranking.front().candidate : nullptr);
     const ReplayResult replayed = replay(run.plan, run.machine, run.cost, {true, run.network_model});
     const std::vector<MonitoredHost> hosts =
         watch_hosts(run, replayed, preparer.point(index).training.input, a_minute_s, a_minute_s);
@@ -51,11 +53,13 @@ void add_monitored(const Experiment& experiment, const std::vector<RunResult>& r
       return hosts[h].samples.front().sent_Bps + hosts[h].samples.front().received_Bps;
     };
     for (std::size_t h = hosts.size(); h-- > 0;) {
+      if (hosts[h].samples.empty()) continue;  // it comes later than in the first minute
       if (hosts[h].samples.front().gpus) first = h;
       if (traffic(h) >= traffic(busiest)) busiest = h;
     }
-    add_host(run.machine, first, hosts[first], "first", records[r]);
-    add_host(run.machine, busiest, hosts[busiest], "busiest", records[r]);
+    const Machine& machine = run.phased ? run.phased->machine : run.machine;
+    add_host(machine, first, hosts[first], "first", records[r]);
+    add_host(machine, busiest, hosts[busiest], "busiest", records[r]);
   }
 }
 

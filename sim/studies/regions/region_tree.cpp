@@ -270,7 +270,7 @@ RegionWords words_of(const StudySpec& spec, const std::vector<RegionBox>& boxes)
   return words;
 }
 
-/// "for a and b", "for a, and there (1) for b; (2) for c", "(1) for a and b; (2) for c"
+/// "for a and b", "for a, and there (1) for b or (2) for c", "(1) for a and b or (2) for c"
 std::string text_of_cases(const RegionWords& words) {
   // Values that read the same may leave a case nothing of its own: then the others are within it.
   if (std::any_of(words.cases.begin(), words.cases.end(), [](const std::string& own) { return own.empty(); }))
