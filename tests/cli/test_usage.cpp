@@ -73,7 +73,7 @@ TEST_CASE("usage: an empty name of a file or folder is said to be one, by every 
         "convoy: FILE: is empty; give the name of a file (convoy --help says more)\n");
   CHECK(place.convoy({"report", ""}).err ==
         "convoy: DIR: is empty; give the name of a folder (convoy --help says more)\n");
-  CHECK(count == 18);
+  CHECK(count == 20);
   CHECK(place.files().empty());
 }
 
