@@ -59,7 +59,10 @@ class LayerWriter {
     optional("padding", it.padding, Kind{}.padding);
   }
 
-  void operator()(const Conv2d& it) { convolution(it); }
+  void operator()(const Conv2d& it) {
+    convolution(it);
+    optional("l2_loss", it.l2_loss, false);
+  }
   void operator()(const DeformConv2d& it) { convolution(it); }
   void operator()(const Conv3d& it) { convolution(it); }
   void operator()(const ConvTranspose2d& it) {
@@ -75,6 +78,7 @@ class LayerWriter {
     optional("bias", it.bias, true);
     optional("last_axis", it.last_axis, false);
     optional("channels", it.channels, false);
+    optional("l2_loss", it.l2_loss, false);
   }
   void operator()(const Attention& it) {
     static constexpr std::array scores{"of_framework", "kept", "recomputed"};

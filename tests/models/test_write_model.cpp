@@ -59,14 +59,14 @@ TEST_CASE("write model: keys that no network of the zoo has, and names that need
 input: [4, 8, 8]
 loss: cross_entropy
 layers:
-  - {name: "/a/Conv: 0", kind: conv2d, out_channels: 4, kernel: [1, 3], stride: [2, 1], padding: [0, 1], groups: 2, bias: false, frozen: true}
+  - {name: "/a/Conv: 0", kind: conv2d, out_channels: 4, kernel: [1, 3], stride: [2, 1], padding: [0, 1], groups: 2, bias: false, l2_loss: true, frozen: true}
   - {name: "1", kind: conv_transpose2d, out_channels: 4, kernel: 2, stride: 2, output_padding: 1, dilation: 2}
   - {name: cut, kind: slice, first: 1, step: 2, axis: 1}
   - {name: up, kind: upsample, size: [20, 7]}
   - {name: timed, kind: custom, forward_time: 1.25us, backward_time: 3ms, parameters: 7, output: [10]}
   - {name: worked, kind: custom, forward_flops: 1e9, backward_flops: 2.5e9, memory_bytes: 12, output: [10]}
-  - {name: first, kind: linear, out_features: 10}
-  - {name: again, kind: linear, out_features: 10, weights_of: first}
+  - {name: first, kind: linear, out_features: 10, l2_loss: true}
+  - {name: again, kind: linear, out_features: 10, l2_loss: true, weights_of: first}
   - {name: sum, kind: add, inputs: [again, worked]}
   - {name: drop, kind: dropout, rate: 0.1}
   - {name: any, kind: elementwise, keeps_inputs: false, parameters: 3}
