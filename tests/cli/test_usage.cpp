@@ -121,3 +121,12 @@ TEST_CASE("usage: help and version are answers, not errors") {
     CHECK(help.err.empty());
   }
 }
+
+TEST_CASE("usage: the network that is read is not replaced by the model that is written of it") {
+  const Workplace place;
+  place.file("net.onnx", "what was exported");
+  const Finished done = place.convoy({"from-torch", "net.onnx", "--out", "./net.onnx"});
+  CHECK(done.exit_code == 2);
+  CHECK(done.err.find("./net.onnx: cannot be written: it is read, as net.onnx") != std::string::npos);
+  CHECK(place.read("net.onnx") == "what was exported");
+}
