@@ -12,6 +12,7 @@
 namespace convoy::inline cli {
 
 Exit from_torch_command(const FromTorchArguments& arguments) {
+  refuse_input(arguments.out, {arguments.file});
   YamlNode file;
   file.kind = YamlNode::Kind::scalar;
   file.scalar = arguments.file;

@@ -42,9 +42,15 @@ Proof prove_phases(const PreparedRun& run, const BatchSpec& batch, std::string& 
       if (!proof.allowed.empty()) allowed.insert(proof.allowed);
       all = std::move(proof);
     }
-    devices += fmt::format("{}{}", i == 0 ? "" : i + 1 == phases.size() ? " and then " : ", ", phase.devices);
+    if (i == 0 || phase.devices != phases[i - 1].devices)
+      devices += fmt::format("{}{}", i == 0 ? "" : i + 1 == phases.size() ? " and then " : ", ", phase.devices);
   }
   if (not_covered) return *not_covered;
+  std::erase_if(allowed, [&](const std::string& text) {  // another phase says the same, and more
+    return std::any_of(allowed.begin(), allowed.end(), [&](const std::string& other) {
+      return other != text && other.find(text) != std::string::npos;
+    });
+  });
   all.allowed = fmt::format("{}", fmt::join(allowed, ", "));
   what = fmt::format("{} images on {} devices", run.plan.images, devices);
   return all;

@@ -152,7 +152,8 @@ double neighbours_wait(const std::vector<const Pattern*>& rounds, bool sends_fir
     for (const double begin_s : begun_s) sum_s += begin_s;
     if (step + 1 == settling) from_s = sum_s;
   }
-  return (sum_s - from_s) / static_cast<double>(measured * devices);
+  // Waiting makes no step shorter; where there is next to none, the mean of what was drawn may lie below 1.
+  return std::max(1.0, (sum_s - from_s) / static_cast<double>(measured * devices));
 }
 
 namespace {

@@ -25,7 +25,7 @@ double expected_last_s(const std::vector<DeviceSteps>& steps, double jitter);
 
 /// The same of equal devices that wait in each step only for those who send to them (as `rounds` say, one after
 /// the other, again and again), over the mean step of a device alone: measured in 2,000 steps, of normal times
-/// drawn from a fixed seed, after 400. Each begins its next step when it has ended its own, and
+/// drawn from a fixed seed, after 400; at least 1. Each begins its next step when it has ended its own, and
 /// those who send to it have ended theirs; or, where they send first, have begun it.
 double neighbours_wait(const std::vector<const Pattern*>& rounds, bool sends_first, double jitter);
 

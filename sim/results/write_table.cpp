@@ -56,12 +56,14 @@ bool differs(const std::vector<RunResult>& runs, Value value) {
                      [&](const RunResult& r) { return value(r) != value(runs.front()); });
 }
 
-/// "4-8: 2.2 s, 8-3: 51 us"
+/// "4-8: 2.2 s, 8-3: 51 us"; without changes between steps of one kind and another on the same devices.
 std::string pauses(const RunResult& run) {
   std::string text;
-  for (const ReconfigurationResult& change : run.reconfigurations)
+  for (const ReconfigurationResult& change : run.reconfigurations) {
+    if (change.from == change.to && change.pause_s == 0) continue;
     text += fmt::format("{}{}-{}: {}", text.empty() ? "" : ", ", change.from, change.to,
                         format_time(change.pause_s));
+  }
   return text.empty() ? "-" : shortened(text);
 }
 
@@ -105,7 +107,7 @@ std::vector<Column> all_columns(const std::vector<RunResult>& runs) {
   columns.push_back(column(runs, "peak memory", false, [](const RunResult& r) {
     return format_bytes(r.peak_memory_bytes) + (r.fits ? "" : " (!)");
   }));
-  if (std::any_of(runs.begin(), runs.end(), [](const RunResult& r) { return !r.reconfigurations.empty(); }))
+  if (std::any_of(runs.begin(), runs.end(), [](const RunResult& r) { return pauses(r) != "-"; }))
     columns.push_back(column(runs, "pauses", true, pauses));
   columns.push_back(
       column(runs, "bottleneck", true, [](const RunResult& r) { return bottleneck_text(r.bottleneck); }));

@@ -102,11 +102,12 @@ class RunTimeline {
     for (std::size_t i = 0; i < phases_.size(); ++i) {
       const double start_s = starts_[i].start_s;
       const bool last = i + 1 == phases_.size();
-      const auto steps = static_cast<double>(last ? 1 : starts_[i + 1].step - starts_[i].step);
+      const double steps =
+          last ? phases_[i].plan.steps : static_cast<double>(starts_[i + 1].step - starts_[i].step);
       if (i > 0) {
         const std::string change =
             fmt::format("{} to {} devices", phases_[i - 1].devices, phases_[i].devices);
-        overview.threads[1].spans.push_back({change, pause_begins_s(i), start_s});
+        if (times_[i].pause_s > 0) overview.threads[1].spans.push_back({change, pause_begins_s(i), start_s});
         if (times_[i].preparation_s > 0)
           overview.threads[2].spans.push_back(
               {change, asked_s(i), std::min(asked_s(i) + times_[i].preparation_s, pause_begins_s(i))});

@@ -274,6 +274,10 @@ void check_variability(const VariabilitySpec& spec, const PreparedRun& run) {
   if (!run.samples)
     throw InputError(spec.failures->pos,
                      "variability.failures: are counted over an epoch: give training.dataset");
+  if (run.phased)
+    throw InputError(spec.failures->pos,
+                     "variability.failures: are counted over an epoch of equal steps, and the steps of this "
+                     "strategy change during the run; leave them out");
   for (const VariabilitySpec::Failures::Given& given : spec.failures->given)
     require_host("variability.failures.at", given.host, given.pos, run);
 }
@@ -298,7 +302,8 @@ VariabilityResult vary(const VariabilitySpec& spec, const PreparedRun& run, cons
   const Spread step = spread_of(std::move(steps));
   varying.step_time_s = step.mean;
   varying.step_time_interval_s = step.range;
-  if (!run.samples || result.global_batch <= 0) return varying;
+  // Of the phases of a run, the last alone is repeated.
+  if (!run.samples || result.global_batch <= 0 || run.phased) return varying;
   const double count = static_cast<double>(*run.samples) / result.global_batch, work_s = count * step.mean;
   if (spec.failures) {
     add_failures(spec, static_cast<double>(run.machine.hosts.size()), work_s, varying);

@@ -36,6 +36,12 @@ bool are_alike(const Machine& machine) {
   return true;
 }
 
+std::set<std::string> devices_of(const Machine& machine) {
+  std::set<std::string> names;
+  for (const Device& device : machine.devices) names.insert(machine.device_types[device.type].name);
+  return names;
+}
+
 /// Jobs that meet: by job, the first job of its set.
 class Sets {
  public:
@@ -68,6 +74,13 @@ SharedLinks::SharedLinks(Preparer& preparer, const JobStudy& study) : preparer_(
                               cluster.device_count(), cluster.node_count(), pool.gpus, pool.gpus_per_host));
   read_points();
   machine_ = preparer_.machine_of(plannables_.front().point);
+  const std::set<std::string> names = devices_of(machine_);
+  for (const Plannable& plannable : plannables_)
+    if (plannable.device_names != names)
+      throw InputError(node.pos,
+                       fmt::format("jobs.cluster: has {}, and a run of the sweep {}; jobs train as fast as "
+                                   "these runs, so give it the same devices",
+                                   fmt::join(names, ", "), fmt::join(plannable.device_names, ", ")));
   check_strategies();
   hosts_alike_ = are_alike(machine_);
 }
@@ -82,12 +95,13 @@ void SharedLinks::read_points() {
       throw InputError(
           point.strategy.pos,
           "strategy: jobs that share links (jobs.cluster) need one strategy each, and not 'auto'");
+    std::set<std::string> names = devices_of(preparer_.machine_of(point));
     point.cluster = *study_.cluster;
     point.spreads.clear();
     point.numerics.reset();
     point.variability.reset();
     by_model_[preparer_.model(point.model).name].push_back(plannables_.size());
-    plannables_.push_back({std::move(point), devices, hosts});
+    plannables_.push_back({std::move(point), devices, hosts, std::move(names)});
   }
 }
 

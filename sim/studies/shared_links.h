@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -27,8 +28,8 @@ struct QueueInterrupted : std::runtime_error {
 /// than its own, and of these with the number of hosts closest to its own.
 class SharedLinks {
  public:
-  /// @throws InputError: the cluster has not the hosts and GPUs of the queue, or a strategy of the sweep cannot
-  /// be simulated beside others
+  /// @throws InputError: the cluster has not the hosts and GPUs of the queue, or not the devices of the sweep's runs,
+  /// or a strategy of the sweep cannot be simulated beside others
   SharedLinks(Preparer& preparer, const JobStudy& study);
   /// ScheduleOptions::slowdowns. @throws InputError: a job's strategy cannot use its GPUs
   /// @throws QueueInterrupted
@@ -40,6 +41,7 @@ class SharedLinks {
   struct Plannable {
     Point point;
     std::uint32_t devices = 0, hosts = 0;
+    std::set<std::string> device_names = {};  ///< of its own cluster
   };
   /// GPUs of a host, counted from its first.
   struct Seat {

@@ -80,6 +80,12 @@ std::set<std::string> options_of_help(const Workplace& place, const std::string&
   return options;
 }
 
+/// As troff writes what is typed: a bare - would be a dash.
+std::string with_hyphens(std::string text) {
+  for (std::size_t at = 0; (at = text.find('-', at)) != std::string::npos; at += 2) text.insert(at, "\\");
+  return text;
+}
+
 }  // namespace
 
 TEST_CASE(
@@ -220,13 +226,12 @@ TEST_CASE("manual: a page a command says every option of its help, and man finds
     if (command.name.empty()) continue;
     CAPTURE(command.name);
     const std::string page = place.read("convoy-" + command.name + ".1");
-    for (std::string option : options_of_help(place, command.name)) {
+    for (const std::string& option : options_of_help(place, command.name)) {
       CAPTURE(option);
-      for (std::size_t at = 0; (at = option.find('-', at)) != std::string::npos; at += 2)
-        option.insert(at, "\\");
-      CHECK(page.find("\n\\fB" + option + "\\fR") != std::string::npos);
+      CHECK(page.find("\n\\fB" + with_hyphens(option) + "\\fR") != std::string::npos);
     }
-    CHECK(place.read("convoy.1").find("\\fBconvoy\\-" + command.name + "\\fR(1)") != std::string::npos);
+    CHECK(place.read("convoy.1").find("\\fB" + with_hyphens("convoy-" + command.name) + "\\fR(1)") !=
+          std::string::npos);
   }
   CHECK(place.read("convoy.5").find("\n\\fBbatch_per_device\\fR: ") != std::string::npos);
   CHECK(place.convoy({"manual", "none"}).exit_code == 2);

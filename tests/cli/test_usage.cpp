@@ -73,7 +73,7 @@ TEST_CASE("usage: an empty name of a file or folder is said to be one, by every 
         "convoy: FILE: is empty; give the name of a file (convoy --help says more)\n");
   CHECK(place.convoy({"report", ""}).err ==
         "convoy: DIR: is empty; give the name of a folder (convoy --help says more)\n");
-  CHECK(count == 18);
+  CHECK(count == 20);
   CHECK(place.files().empty());
 }
 
@@ -120,4 +120,13 @@ TEST_CASE("usage: help and version are answers, not errors") {
     CHECK(help.out.find(command) != std::string::npos);
     CHECK(help.err.empty());
   }
+}
+
+TEST_CASE("usage: the network that is read is not replaced by the model that is written of it") {
+  const Workplace place;
+  place.file("net.onnx", "what was exported");
+  const Finished done = place.convoy({"from-torch", "net.onnx", "--out", "./net.onnx"});
+  CHECK(done.exit_code == 2);
+  CHECK(done.err.find("./net.onnx: cannot be written: it is read, as net.onnx") != std::string::npos);
+  CHECK(place.read("net.onnx") == "what was exported");
 }

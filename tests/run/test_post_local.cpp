@@ -9,7 +9,7 @@ using namespace convoy;
 
 namespace {
 
-RunResult post_local_run(const std::string& keys) {
+RunResult post_local_run(const std::string& keys, const std::string& more = "") {
   const std::string text =
       "experiment: post-local\n"
       "model: cifar_two_conv\n"
@@ -20,7 +20,7 @@ RunResult post_local_run(const std::string& keys) {
       "10TFLOPS}, "
       "memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: 1.0, launch_overhead: 0us}}}\n"
       "strategy: {kind: data_parallel, sync: all_reduce, algorithm: ring" +
-      keys + "}\n";
+      keys + "}\n" + more;
   return simulate_sweep(runs::Experiment::parse(text, "post-local.yaml", {}), 1).runs.front();
 }
 
@@ -44,5 +44,23 @@ TEST_CASE("post-local SGD: sums up to a step, averages from then on, and an epoc
   CHECK(post_local_run(", sync_every: 4, local_from: 0").phases.empty());
   CHECK_THROWS_WITH_AS(post_local_run(", local_from: 300"),
                        doctest::Contains("strategy.local_from: goes with sync_every above 1"),
+                       std::runtime_error);
+}
+
+TEST_CASE("post-local SGD: what varies is its last phase, and an epoch of both is not made of that alone") {
+  const auto varying = [](const std::string& keys, const std::string& what) {
+    return *post_local_run(keys, "variability: {runs: 3, jitter: 5%" + what + "}\n").variability;
+  };
+  const VariabilityResult averages = varying(", sync_every: 4", ""),
+                          both = varying(", sync_every: 4, local_from: 300", "");
+  CHECK(both.step_time_s == averages.step_time_s);
+  CHECK(averages.epoch_time_s.has_value());
+  CHECK_FALSE(both.epoch_time_s.has_value());
+  CHECK_FALSE(both.cost_usd_per_epoch.has_value());
+  CHECK_NOTHROW(
+      varying(", sync_every: 4", ", failures: {per_host_day: 0.01, checkpoint: {time: 1s, every: 60s}}"));
+  CHECK_THROWS_WITH_AS(varying(", sync_every: 4, local_from: 300",
+                               ", failures: {per_host_day: 0.01, checkpoint: {time: 1s, every: 60s}}"),
+                       doctest::Contains("variability.failures: are counted over an epoch of equal steps"),
                        std::runtime_error);
 }

@@ -119,6 +119,12 @@ TEST_CASE("shared links: what cannot be simulated is told at its place") {
   CHECK(queue_error_of(text) == "no error");
   CHECK(queue_error_of(queue_swapped(text, "count: 3", "count: 2"))
             .ends_with("jobs.cluster: has 8 devices in 2 hosts, and the queue 12 GPUs, 4 a host"));
+  std::string other = text;
+  other.replace(other.rfind("{ideal: "), 8, "{other: ")
+      .replace(other.rfind("device: ideal"), 13, "device: other");
+  CHECK(queue_error_of(other).ends_with(
+      "jobs.cluster: has other, and a run of the sweep ideal; jobs train as fast "
+      "as these runs, so give it the same devices"));
   CHECK(queue_error_of(queue_swapped(text, "gpus_per_host: 4, ", ""))
             .ends_with("jobs.cluster: jobs share links where GPUs are of one kind, and gpus_per_host says "
                        "where they are"));

@@ -3,6 +3,9 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <map>
+#include <sstream>
+
 #include "tests/support/approx.h"
 #include "tests/support/working_file.h"
 #include "tests/topologies/machines.h"
@@ -158,6 +161,41 @@ TEST_CASE("infragraph: hosts are on their leaves, and receivers are dealt out to
       CHECK(link.bandwidth_Bps == 12.5e9);
       CHECK(link.latency_s == approx(1e-6));
     }
+  }
+}
+
+TEST_CASE("infragraph: receivers are dealt out at every level of switches") {
+  // A fat tree of switches with four ports and half as many hosts as it could have: two pods of two leaves.
+  const std::string text = R"(name: fat
+devices:
+- {name: server, components: [{name: xpu, choice: xpu, count: 2}, {name: nic, choice: nic}]}
+- {name: switch, components: [{name: port, choice: port, count: 4}]}
+instances: [{name: host, device: server, count: 8}, {name: leaf, device: switch, count: 4}, {name: middle, device: switch, count: 4}, {name: core, device: switch, count: 4}]
+links: [{name: eth, bandwidth: {choice: gigabits_per_second, gigabits_per_second: 100}, latency: {choice: us, us: 1}}]
+edges:
+- {ep1: {instance: "host[0:2]", component: nic}, ep2: {instance: "leaf[0]", component: "port[0:2]"}, link: eth}
+- {ep1: {instance: "host[2:4]", component: nic}, ep2: {instance: "leaf[1]", component: "port[0:2]"}, link: eth}
+- {ep1: {instance: "host[4:6]", component: nic}, ep2: {instance: "leaf[2]", component: "port[0:2]"}, link: eth}
+- {ep1: {instance: "host[6:8]", component: nic}, ep2: {instance: "leaf[3]", component: "port[0:2]"}, link: eth}
+- {ep1: {instance: "leaf[0:2]", component: "port[2]"}, ep2: {instance: "middle[0:2]", component: "port[0]"}, link: eth, scheme: many2many}
+- {ep1: {instance: "leaf[2:4]", component: "port[2]"}, ep2: {instance: "middle[2:4]", component: "port[0]"}, link: eth, scheme: many2many}
+- {ep1: {instance: "middle[0:3:2]", component: "port[2]"}, ep2: {instance: "core[0:2]", component: "port[0]"}, link: eth, scheme: many2many}
+- {ep1: {instance: "middle[1:4:2]", component: "port[2]"}, ep2: {instance: "core[2:4]", component: "port[0]"}, link: eth, scheme: many2many}
+)";
+  const Machine machine = infra_machine(text, 8);
+  CHECK(check_routes(machine) == "");
+  // Each host sends to the one as far away in the other pod: as many messages as cables, each with its own.
+  std::map<std::string, int> messages;
+  for (int host = 0; host < 8; ++host) {
+    std::istringstream names(
+        way(machine, fmt::format("n{}.gpu0", host), fmt::format("n{}.gpu0", (host + 4) % 8)));
+    for (std::string name; names >> name;)
+      if (name.find("middle") != std::string::npos) ++messages[name];
+  }
+  CHECK(messages.size() == 8 * 4);
+  for (const auto& [name, count] : messages) {
+    CAPTURE(name);
+    CHECK(count == 1);
   }
 }
 

@@ -39,8 +39,9 @@ class GraphRoutes final : public FabricRoutes {
       return static_cast<std::uint32_t>(port.host * nics_ + port.nic);
     };
     const std::uint32_t end = place(to);
+    std::uint32_t turn = end;
     for (std::uint32_t at = place(from); at != end;) {
-      const Direction d = next(at, end);
+      const Direction d = next(at, end, turn);
       links.push_back(first_ + d);
       at = there(d);
     }
@@ -51,7 +52,9 @@ class GraphRoutes final : public FabricRoutes {
   std::uint32_t there(Direction d) const { return d % 2 == 0 ? cables_[d / 2].b : cables_[d / 2].a; }
 
   /// The next cable of a cheapest way; every one of them comes closer, so that the way ends.
-  Direction next(std::uint32_t at, std::uint32_t end) const {
+  /// @param turn the receiver's number, of which each choice takes one digit: were it the same digit at every level
+  /// of switches, the choice at the first would decide all others, and most cables would stay empty
+  Direction next(std::uint32_t at, std::uint32_t end, std::uint32_t& turn) const {
     constexpr double rounding = 1e-12;
     const std::vector<double>& cost = cost_to_[end];
     std::vector<Direction> cheapest;
@@ -61,7 +64,10 @@ class GraphRoutes final : public FabricRoutes {
       if (cost[then] < cost[at] && cost[then] + cables_[d / 2].cost <= cost[at] * (1 + rounding))
         cheapest.push_back(d);
     }
-    return cheapest[end % cheapest.size()];
+    const auto choices = static_cast<std::uint32_t>(cheapest.size());
+    const std::uint32_t chosen = turn % choices;
+    turn /= choices;
+    return cheapest[chosen];
   }
 
   StackLinks add_cables(const CableGraph& graph, std::span<const FabricHost> hosts, double message_overhead_s,

@@ -170,7 +170,7 @@ std::string elastic_section(const ReportContext& context) {
   if (changes > most_rows)
     out += html_paragraph(
         fmt::format("The first {} of {} changes; results.json has all.", most_rows, changes), "small");
-  return "<h2>Devices that change</h2>\n" +
+  return "<h2>Phases</h2>\n" +
          html_paragraph(
              "Throughput over time. In a pause nobody trains; the last phase goes on beyond the drawing.",
              "small") +
