@@ -244,7 +244,7 @@ TEST_CASE("no step is shorter than its plan's bound, which knows what hosts need
        {"{kind: single}", synchronous, "{kind: data_parallel, sync: parameter_server}",
         "{kind: data_parallel, sync: all_reduce, micro_batches: 2}",
         "{kind: data_parallel, sync: all_reduce, sync_every: 4}", "{kind: hybrid, conv: batch, fc: filter}",
-        "{kind: pipeline, micro_batches: 2}", "{kind: pipeline, schedule: pipedream}",
+        "{kind: pipeline, micro_batches: 2}", "{kind: pipeline, weights: stash}",
         "{kind: data_parallel, sync: parameter_server, mode: async}",
         "{kind: data_parallel, sync: parameter_server, backup_workers: 1}"})
     for (const int workers : {1, 4, 16, 200})
@@ -252,7 +252,7 @@ TEST_CASE("no step is shorter than its plan's bound, which knows what hosts need
         CAPTURE(strategy);
         CAPTURE(workers);
         CAPTURE(prefetch);
-        lab::Experiment experiment(lab::custom_model(2, 1000), hosts_with(800, 2), strategy, 10);
+        lab::Experiment experiment(lab::custom_model(4, 1000), hosts_with(800, 2), strategy, 10);
         add_input(experiment.plan(), experiment.graph(), experiment.machine(),
                   input(fmt::format("{{kind: jpeg, library: pil, workers_per_device: {}, prefetch: {}}}",
                                     workers, prefetch)));
