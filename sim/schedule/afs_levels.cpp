@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <queue>
 #include <tuple>
 #include <utility>
@@ -39,19 +38,21 @@ bool AfsLevels::Rank::operator<(const Rank& other) const {
          std::tie(other.waiting, other.length_s, other.left_images, other.job);
 }
 
-AfsLevels::AfsLevels(std::vector<Offer>& offers) : offers_(offers) {
-  std::map<const OfferCurve*, std::size_t> group_of;
-  for (std::size_t j = 0; j < offers.size(); ++j) {
-    const auto [found, added] = group_of.emplace(offers[j].curve.get(), groups_.size());
-    if (added) groups_.push_back({AfsGains(*offers[j].curve), {}, {}});
-    groups_[found->second].jobs.push_back(j);
-  }
-  for (Group& group : groups_) {
-    std::sort(group.jobs.begin(), group.jobs.end(), [&](std::size_t a, std::size_t b) {
-      return std::tie(offers[a].left_images, a) < std::tie(offers[b].left_images, b);
-    });
-    group.stretches.push_back({group.jobs.size(), 0});
-  }
+void AfsLevels::insert(std::size_t job) {
+  const auto [found, added] = group_of_curve_.emplace(offers_[job].curve.get(), groups_.size());
+  if (added) groups_.push_back({AfsGains(*offers_[job].curve), {}, {}});
+  group_of_.resize(std::max(group_of_.size(), job + 1));
+  group_of_[job] = found->second;
+  groups_[found->second].jobs.insert({offers_[job].left_images, job});
+}
+
+void AfsLevels::erase(std::size_t job) {
+  groups_[group_of_[job]].jobs.erase({offers_[job].left_images, job});
+}
+
+void AfsLevels::change(std::size_t job, double left_images) {
+  groups_[group_of_[job]].jobs.change({offers_[job].left_images, job}, left_images);
+  offers_[job].left_images = left_images;
 }
 
 AfsLevels::Rank AfsLevels::rank(std::size_t job, std::uint32_t gpus) const {
@@ -68,7 +69,7 @@ AfsLevels::Level AfsLevels::next_level() const {
       if (stretch.gpus == group.gains.over_next.size()) continue;
       const double gain = group.gains.over_next[stretch.gpus];
       if (gain < level.gain) continue;
-      const Rank last = rank(group.jobs[stretch.end - 1], stretch.gpus);
+      const Rank last = rank(group.job(stretch.end - 1), stretch.gpus);
       if (gain > level.gain || level.longest < last) level = {gain, g, s, last};
     }
   }
@@ -83,10 +84,11 @@ std::vector<AfsLevels::Move> AfsLevels::moves_at(const Level& level) const {
     for (std::size_t s = 0; s < group.stretches.size(); begin = group.stretches[s++].end) {
       const auto [end, gpus] = group.stretches[s];
       if (gpus == group.gains.over_own.size() || group.gains.over_own[gpus] < level.gain) continue;
-      const auto first = group.jobs.begin() + static_cast<std::ptrdiff_t>(begin);
-      const auto shorter =
-          std::partition_point(first, group.jobs.begin() + static_cast<std::ptrdiff_t>(end),
-                               [&, on = gpus](std::size_t job) { return rank(job, on) < level.longest; });
+      const auto jobs = group.jobs.entries().begin();
+      const auto first = jobs + static_cast<std::ptrdiff_t>(begin);
+      const auto shorter = std::partition_point(
+          first, jobs + static_cast<std::ptrdiff_t>(end),
+          [&, on = gpus](const JobOrder::Entry& entry) { return rank(entry.job, on) < level.longest; });
       const std::size_t count = static_cast<std::size_t>(shorter - first);
       if (count == 0) continue;
       moves.push_back(
@@ -101,7 +103,7 @@ std::vector<AfsLevels::Move> AfsLevels::moves_at(const Level& level) const {
 }
 
 void AfsLevels::Group::append(std::size_t end, std::uint32_t gpus) {
-  if (!stretches.empty() && stretches.back().end == end) return;
+  if (end == (stretches.empty() ? 0 : stretches.back().end)) return;
   if (!stretches.empty() && stretches.back().gpus == gpus)
     stretches.back().end = end;
   else
@@ -123,17 +125,25 @@ void AfsLevels::carry_out(std::vector<Move> moves) {
   }
 }
 
-void AfsLevels::write_offers() {
+void AfsLevels::give(std::size_t job, std::uint32_t gpus) {
+  if (gpus == 0) return;
+  if (offers_[job].gpus == 0) given_.push_back(job);
+  offers_[job].gpus += gpus;
+}
+
+void AfsLevels::give_stretches() {
   for (const Group& group : groups_) {
     std::size_t i = 0;
-    for (const Stretch& stretch : group.stretches)
-      for (; i < stretch.end; ++i) offers_[group.jobs[i]].gpus = stretch.gpus;
+    for (const Stretch& stretch : group.stretches) {
+      for (; stretch.gpus > 0 && i < stretch.end; ++i) give(group.job(i), stretch.gpus);
+      i = stretch.end;
+    }
   }
 }
 
 void AfsLevels::give_in_order(std::vector<Move> moves, std::uint32_t gpus) {
   const auto next_rank = [&](std::size_t m) {
-    return rank(groups_[moves[m].group].jobs[moves[m].begin], moves[m].from);
+    return rank(groups_[moves[m].group].job(moves[m].begin), moves[m].from);
   };
   const auto longer = [](const auto& a, const auto& b) { return b.first < a.first; };
   std::priority_queue<std::pair<Rank, std::size_t>, std::vector<std::pair<Rank, std::size_t>>,
@@ -145,21 +155,26 @@ void AfsLevels::give_in_order(std::vector<Move> moves, std::uint32_t gpus) {
     shortest.pop();
     Move& move = moves[m];
     const std::uint32_t given = std::min(gpus, move.to - move.from);
-    offers_[first.job].gpus += given;
+    give(first.job, given);
     gpus -= given;
     if (++move.begin < move.end) shortest.emplace(next_rank(m), m);
   }
 }
 
-void AfsLevels::share(std::uint32_t gpus) {
+std::vector<std::size_t> AfsLevels::share(std::uint32_t gpus) {
+  for (Group& group : groups_) {
+    group.stretches.clear();
+    group.append(group.jobs.entries().size(), 0);
+  }
   for (;;) {
     const Level level = next_level();
     const std::vector<Move> moves = level.gain < 0 ? std::vector<Move>{} : moves_at(level);
     std::uint64_t needed = 0;
     for (const Move& move : moves) needed += (move.end - move.begin) * (move.to - move.from);
     if (moves.empty() || needed > gpus) {
-      write_offers();
-      return give_in_order(moves, gpus);
+      give_stretches();
+      give_in_order(moves, gpus);
+      return std::exchange(given_, {});
     }
     carry_out(moves);
     gpus -= static_cast<std::uint32_t>(needed);

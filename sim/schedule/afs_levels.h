@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "sim/schedule/one_by_one.h"
+#include "sim/schedule/sharing.h"
 
 namespace convoy::inline schedule {
 
@@ -27,14 +29,20 @@ struct AfsGains {
 /// below the level again, and no other job comes in between.)
 ///
 /// Jobs of equal throughput reach levels together, in the order of their lengths, which for equal numbers of
-/// GPUs is that of their remaining images. They are kept in this order, as a few stretches with equal numbers
-/// of GPUs, so that the time per level depends on the number of different throughputs and not on that of jobs
-/// or GPUs.
+/// GPUs is that of their remaining images. They are kept in this order from one sharing to the next. During a
+/// sharing they are a few stretches with equal numbers of GPUs, so that the time per level depends on the
+/// number of different throughputs and not on that of jobs or GPUs.
 class AfsLevels {
  public:
-  explicit AfsLevels(std::vector<Offer>& offers);
-  /// Gives GPUs until none is left, or none is useful.
-  void share(std::uint32_t gpus);
+  /// @param offers by job
+  explicit AfsLevels(std::vector<Offer>& offers) : offers_(offers) {}
+  void insert(std::size_t job);
+  void erase(std::size_t job);
+  /// Writes the images left into the job's offer.
+  void change(std::size_t job, double left_images);
+  /// Gives GPUs until none is left, or none is useful; offers have none before. Returns the jobs that have
+  /// some.
+  std::vector<std::size_t> share(std::uint32_t gpus);
 
  private:
   /// The order of jobs, the shortest first. Waiting jobs, which have no GPUs, are longer than all others and
@@ -54,9 +62,10 @@ class AfsLevels {
   /// Jobs of equal throughput.
   struct Group {
     AfsGains gains;
-    std::vector<std::size_t> jobs;   ///< the shortest first
+    JobOrder jobs;                   ///< by images left: the shortest first
     std::vector<Stretch> stretches;  ///< each with fewer GPUs than the one before
 
+    std::size_t job(std::size_t position) const { return jobs.entries()[position].job; }
     /// Jobs up to `end` have this many GPUs; does nothing if there are no such jobs.
     void append(std::size_t end, std::uint32_t gpus);
   };
@@ -78,12 +87,17 @@ class AfsLevels {
   /// longest job comes last.
   std::vector<Move> moves_at(const Level& level) const;
   void carry_out(std::vector<Move> moves);
-  void write_offers();
+  void give(std::size_t job, std::uint32_t gpus);
+  /// What the stretches say.
+  void give_stretches();
   /// Gives as many GPUs as there are, to the shortest job first.
   void give_in_order(std::vector<Move> moves, std::uint32_t gpus);
 
   std::vector<Offer>& offers_;
   std::vector<Group> groups_;
+  std::map<const OfferCurve*, std::size_t> group_of_curve_;
+  std::vector<std::size_t> group_of_;  ///< by job
+  std::vector<std::size_t> given_;     ///< jobs that have GPUs
 };
 
 }  // namespace convoy::schedule

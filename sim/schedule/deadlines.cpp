@@ -55,18 +55,19 @@ class Timeline {
   std::vector<Piece> pieces_;
 };
 
-class ElasticFlowLike : public Policy {
+class ElasticFlowLike : public DecidesAnew {
  public:
   std::string name() const override { return "elasticflow-like"; }
 
-  bool admits(const std::vector<ActiveJob>& jobs, const std::vector<GpuPool>& pools,
-              double now_s) const override {
+  bool admits(const ArrivedJobs& arrived, const std::vector<GpuPool>& pools, double now_s) const override {
+    const std::vector<ActiveJob> jobs = arrived.list_present();
     std::vector<Offer> offers = offers_of(jobs);
     return reserve(jobs, offers, pools[0].gpus, now_s) && jobs.back().job->deadline_s > now_s;
   }
 
-  std::vector<Allocation> allocate(const std::vector<ActiveJob>& jobs, const std::vector<GpuPool>& pools,
-                                   double now_s) const override {
+ protected:
+  std::vector<Allocation> decide(const std::vector<ActiveJob>& jobs, const std::vector<GpuPool>& pools,
+                                 double now_s) const override {
     std::vector<Offer> offers = offers_of(jobs);
     reserve(jobs, offers, pools[0].gpus, now_s);
     std::uint32_t left = pools[0].gpus;

@@ -19,14 +19,14 @@ double restart_factor(const ActiveJob& job, double now_s, double pause_s) {
   return std::max(0.0, age_s - static_cast<double>(job.changes) * pause_s) / (age_s + pause_s);
 }
 
-class ByCost : public Policy {
+class ByCost : public DecidesAnew {
  public:
   bool adapts_batch() const override { return true; }
-  double next_decision_s(const std::vector<ActiveJob>& /*jobs*/, double now_s) const override {
-    return now_s + round_s;
-  }
-  std::vector<Allocation> allocate(const std::vector<ActiveJob>& jobs, const std::vector<GpuPool>& pools,
-                                   double now_s) const override {
+  double next_decision_s(const ArrivedJobs& /*jobs*/, double now_s) const override { return now_s + round_s; }
+
+ protected:
+  std::vector<Allocation> decide(const std::vector<ActiveJob>& jobs, const std::vector<GpuPool>& pools,
+                                 double now_s) const override {
     std::vector<std::vector<Choice>> choices;
     for (const ActiveJob& job : jobs) choices.push_back(choices_of(job, pools, jobs.size(), now_s));
     std::vector<Allocation> given;
@@ -34,8 +34,6 @@ class ByCost : public Policy {
     for (std::size_t j = 0; j < jobs.size(); ++j) given.push_back(choices[j][chosen[j]].allocation);
     return given;
   }
-
- protected:
   virtual std::vector<Choice> choices_of(const ActiveJob& job, const std::vector<GpuPool>& pools,
                                          std::size_t jobs, double now_s) const = 0;
 };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/schedule/job.h"
+#include "sim/schedule/sharing.h"
 
 namespace convoy::inline schedule {
 
@@ -16,19 +17,21 @@ class Policy {
  public:
   virtual ~Policy() = default;
   virtual std::string name() const = 0;
-  /// The GPUs of each job; for each kind, at most those of its pool in total. @param jobs in the order of
-  /// arrival
-  virtual std::vector<Allocation> allocate(const std::vector<ActiveJob>& jobs,
-                                           const std::vector<GpuPool>& pools, double now_s) const = 0;
+  /// At work on a queue from which no job has arrived yet. @param jobs outlive it, as the policy does
+  virtual std::unique_ptr<Sharing> start(const ArrivedJobs& jobs,
+                                         const std::vector<GpuPool>& pools) const = 0;
+  /// The GPUs of each job by a single decision on these jobs, in the order of arrival.
+  std::vector<Allocation> allocate(const std::vector<ActiveJob>& jobs, const std::vector<GpuPool>& pools,
+                                   double now_s) const;
   /// When to decide again if no job arrives or ends before; arrivals and ends always lead to a decision.
-  virtual double next_decision_s(const std::vector<ActiveJob>& /*jobs*/, double /*now_s*/) const {
+  virtual double next_decision_s(const ArrivedJobs& /*jobs*/, double /*now_s*/) const {
     return std::numeric_limits<double>::infinity();
   }
   /// How long a job keeps the GPUs that it was given, whatever happens; 0: until the next decision.
   virtual double lease_s() const { return 0; }
   /// Whether the deadline of the last of `jobs`, which has just arrived, can be kept without breaking that of
   /// another admitted job.
-  virtual bool admits(const std::vector<ActiveJob>& /*jobs*/, const std::vector<GpuPool>& /*pools*/,
+  virtual bool admits(const ArrivedJobs& /*jobs*/, const std::vector<GpuPool>& /*pools*/,
                       double /*now_s*/) const {
     return true;
   }
@@ -39,6 +42,21 @@ class Policy {
   virtual bool adapts_batch() const { return false; }
   /// What a change of its GPUs costs a job; some policies take it into account.
   double pause_s = 0;
+};
+
+/// A policy that looks at all jobs at every decision.
+class DecidesAnew : public Policy {
+ public:
+  std::unique_ptr<Sharing> start(const ArrivedJobs& jobs, const std::vector<GpuPool>& pools) const override;
+
+ protected:
+  /// The GPUs of each job; for each kind, at most those of its pool in total. @param jobs in the order of
+  /// arrival
+  virtual std::vector<Allocation> decide(const std::vector<ActiveJob>& jobs,
+                                         const std::vector<GpuPool>& pools, double now_s) const = 0;
+
+ private:
+  class Deciding;
 };
 
 /// AFS-L: GPUs are given one by one, each to the job that pairwise comparisons prefer. Of two jobs without

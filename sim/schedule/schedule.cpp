@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <stdexcept>
 
@@ -15,7 +16,6 @@ constexpr double never_s = std::numeric_limits<double>::infinity();
 
 /// A job in the cluster, with what policies do not need to know.
 struct Running {
-  std::size_t index = 0;
   double pause_left_s = 0;
   bool started = false;
   double alone_images_per_s = 0;  ///< where it is
@@ -27,13 +27,19 @@ struct Running {
 class Cluster {
  public:
   Cluster(const std::vector<Job>& jobs, const Policy& policy, const ScheduleOptions& options)
-      : jobs_(jobs), policy_(policy), options_(options), places_(options.pools) {
+      : jobs_(jobs),
+        policy_(policy),
+        options_(options),
+        places_(options.pools),
+        sharing_(policy.start(arrived_, options.pools)) {
     outcome_.completion_s.resize(jobs.size());
+    arrived_.all.reserve(jobs.size());
+    running_.reserve(jobs.size());
     for (const GpuPool& pool : options.pools) gpus_ += pool.gpus;
   }
 
   ScheduleOutcome run() {
-    while (next_ < jobs_.size() || !active_.empty()) {
+    while (next_ < jobs_.size() || !arrived_.present.empty()) {
       take_arrivals();
       decide();
       advance(next_event_s());
@@ -48,19 +54,24 @@ class Cluster {
 
  private:
   void take_arrivals() {
+    const std::size_t first = next_;
     for (; next_ < jobs_.size() && jobs_[next_].arrival_s <= now_s_; ++next_) {
-      active_.push_back({&jobs_[next_], jobs_[next_].images});
-      running_.push_back({next_});
-      active_.back().admitted = policy_.admits(active_, options_.pools, now_s_);
+      arrived_.all.push_back({&jobs_[next_], jobs_[next_].images});
+      arrived_.present.push_back(next_);
+      running_.emplace_back();
+      arrived_.all.back().admitted = policy_.admits(arrived_, options_.pools, now_s_);
     }
-    for (ActiveJob& job : active_)
-      if (job.fair_finish_s == 0) job.fair_finish_s = fair_finish_s(job);
+    for (std::size_t j = first; j < next_; ++j) {
+      arrived_.all[j].fair_finish_s = fair_finish_s(arrived_.all[j]);
+      sharing_->arrive(j);
+    }
   }
 
   /// In an equal share of the cluster among the jobs present on arrival, but on at most the GPUs asked for;
   /// for several kinds, the mean weighted by their GPUs.
   double fair_finish_s(const ActiveJob& job) const {
-    const auto share = static_cast<std::uint32_t>(gpus_) / static_cast<std::uint32_t>(active_.size());
+    const auto share =
+        static_cast<std::uint32_t>(gpus_) / static_cast<std::uint32_t>(arrived_.present.size());
     double images_per_s = 0, gpus = 0;
     for (std::size_t kind = 0; kind < options_.pools.size(); ++kind) {
       const Throughput& on = job.job->on(kind);
@@ -73,78 +84,87 @@ class Cluster {
   }
 
   void decide() {
-    const std::vector<Allocation> given = policy_.allocate(active_, options_.pools, now_s_);
+    std::vector<Grant> grants = sharing_->decide(now_s_);
+    std::sort(grants.begin(), grants.end(), [](const Grant& a, const Grant& b) { return a.job < b.job; });
     std::vector<std::size_t> moved;
-    for (std::size_t j = 0; j < active_.size(); ++j) {
-      const bool changed =
-          active_[j].held.gpus != given[j].gpus || (given[j].gpus > 0 && active_[j].held != given[j]);
-      if (changed || now_s_ >= active_[j].granted_s + policy_.lease_s()) active_[j].granted_s = now_s_;
-      if (!changed) continue;
-      if (running_[j].started) {
-        running_[j].pause_left_s = given[j].gpus > 0 ? options_.pause_s : 0;
-        ++active_[j].changes;
-        ++outcome_.changes;
-      }
-      running_[j].started = running_[j].started || given[j].gpus > 0;
-      active_[j].held = given[j];
-      moved.push_back(j);
+    auto held = arrived_.holding.begin();
+    for (const Grant& grant : grants) {
+      for (; held != arrived_.holding.end() && *held < grant.job; ++held) give(*held, {}, moved);
+      if (held != arrived_.holding.end() && *held == grant.job) ++held;
+      give(grant.job, grant.gpus, moved);
     }
+    for (; held != arrived_.holding.end(); ++held) give(*held, {}, moved);
+    arrived_.holding.clear();
+    for (const Grant& grant : grants) arrived_.holding.push_back(grant.job);
     place(moved);
     if (options_.slowdowns && (!moved.empty() || left_)) slow_down();
     left_ = false;
   }
 
+  void give(std::size_t j, const Allocation& given, std::vector<std::size_t>& moved) {
+    ActiveJob& job = arrived_.all[j];
+    const bool changed = job.held != given;
+    if (changed || now_s_ >= job.granted_s + policy_.lease_s()) job.granted_s = now_s_;
+    if (!changed) return;
+    if (running_[j].started) {
+      running_[j].pause_left_s = given.gpus > 0 ? options_.pause_s : 0;
+      ++job.changes;
+      ++outcome_.changes;
+    }
+    running_[j].started = true;
+    job.held = given;
+    moved.push_back(j);
+  }
+
   void slow_down() {
     std::vector<PlacedJob> placed;
-    for (std::size_t j = 0; j < active_.size(); ++j)
-      if (active_[j].held.gpus > 0)
-        placed.push_back({active_[j].job, active_[j].held.gpus, &running_[j].place});
+    for (const std::size_t j : arrived_.holding)
+      placed.push_back({arrived_[j].job, arrived_[j].held.gpus, &running_[j].place});
     const std::vector<double> slowdowns = options_.slowdowns(placed);
-    auto next = slowdowns.begin();
-    for (std::size_t j = 0; j < active_.size(); ++j)
-      running_[j].slowdown = active_[j].held.gpus > 0 ? *next++ : 1;
+    for (std::size_t i = 0; i < slowdowns.size(); ++i) running_[arrived_.holding[i]].slowdown = slowdowns[i];
   }
 
   void place(std::vector<std::size_t>& moved) {
     for (const std::size_t j : moved) places_.release(running_[j].place);
     std::stable_sort(moved.begin(), moved.end(), [&](std::size_t a, std::size_t b) {
-      return active_[a].held.gpus > active_[b].held.gpus;
+      return arrived_[a].held.gpus > arrived_[b].held.gpus;
     });
     for (const std::size_t j : moved) {
-      const Allocation& held = active_[j].held;
+      const Allocation& held = arrived_[j].held;
       running_[j].place = held.gpus > 0 ? places_.take(held) : Places::Place{};
       running_[j].alone_images_per_s =
-          held.gpus > 0 ? active_[j].job->on(held.kind).on(held.gpus, running_[j].place.hosts()) : 0;
+          held.gpus > 0 ? arrived_[j].job->on(held.kind).on(held.gpus, running_[j].place.hosts()) : 0;
     }
   }
 
+  /// @pre it holds GPUs
   double end_s(std::size_t j) const {
-    return active_[j].held.gpus == 0
-               ? never_s
-               : now_s_ + running_[j].pause_left_s + active_[j].left_images / running_[j].images_per_s();
+    return now_s_ + running_[j].pause_left_s + arrived_[j].left_images / running_[j].images_per_s();
   }
 
-  double next_event_s() const {
+  double next_event_s() {
     double next_s = next_ < jobs_.size() ? jobs_[next_].arrival_s : never_s;
-    for (std::size_t j = 0; j < active_.size(); ++j) next_s = std::min(next_s, end_s(j));
-    if (!active_.empty() && next_s < never_s)
-      next_s = std::min(next_s, policy_.next_decision_s(active_, now_s_));
+    ends_s_.clear();
+    for (const std::size_t j : arrived_.holding) ends_s_.push_back(end_s(j));
+    for (const double end_s : ends_s_) next_s = std::min(next_s, end_s);
+    if (!arrived_.present.empty() && next_s < never_s)
+      next_s = std::min(next_s, policy_.next_decision_s(arrived_, now_s_));
     if (next_s == never_s)
       throw std::runtime_error("schedule: " + policy_.name() + " leaves jobs waiting for ever");
     return next_s;
   }
 
   bool scattered(std::size_t j) const {
-    const std::uint32_t size = options_.pools[active_[j].held.kind].gpus_per_host;
-    return size > 0 && running_[j].place.hosts() > (active_[j].held.gpus + size - 1) / size;
+    const std::uint32_t size = options_.pools[arrived_[j].held.kind].gpus_per_host;
+    return size > 0 && running_[j].place.hosts() > (arrived_[j].held.gpus + size - 1) / size;
   }
 
   void advance(double to_s) {
     std::size_t kept = 0;
-    for (std::size_t j = 0; j < active_.size(); ++j) {
-      ActiveJob& job = active_[j];
-      const bool ends = end_s(j) <= to_s;
-      const double held_s = job.held.gpus > 0 ? to_s - now_s_ : 0;
+    for (std::size_t i = 0; i < arrived_.holding.size(); ++i) {
+      const std::size_t j = arrived_.holding[i];
+      ActiveJob& job = arrived_.all[j];
+      const double held_s = to_s - now_s_;
       const double trained_s = std::max(0.0, held_s - running_[j].pause_left_s);
       running_[j].pause_left_s = std::max(0.0, running_[j].pause_left_s - held_s);
       job.left_images -= trained_s * running_[j].images_per_s();
@@ -153,21 +173,21 @@ class Cluster {
       job.served_gpu_s += held_s * job.held.gpus;
       busy_gpu_s_ += held_s * job.held.gpus;
       if (scattered(j)) scattered_gpu_s_ += held_s * job.held.gpus;
-      if (ends) {
-        outcome_.completion_s[running_[j].index] = to_s - job.job->arrival_s;
-        places_.release(running_[j].place);
-        left_ = true;
-        continue;
-      }
-      if (kept != j) {
-        active_[kept] = job;
-        running_[kept] = std::move(running_[j]);
-      }
-      ++kept;
+      if (ends_s_[i] <= to_s)
+        end(j, to_s);
+      else
+        arrived_.holding[kept++] = j;
     }
-    active_.resize(kept);
-    running_.resize(kept);
+    arrived_.holding.resize(kept);
     now_s_ = to_s;
+  }
+
+  void end(std::size_t j, double at_s) {
+    outcome_.completion_s[j] = at_s - jobs_[j].arrival_s;
+    places_.release(running_[j].place);
+    sharing_->end(j);
+    arrived_.present.erase(std::lower_bound(arrived_.present.begin(), arrived_.present.end(), j));
+    left_ = true;
   }
 
   void count_deadlines() {
@@ -185,8 +205,10 @@ class Cluster {
   const ScheduleOptions& options_;
   Places places_;
   double gpus_ = 0;
-  std::vector<ActiveJob> active_;
-  std::vector<Running> running_;  ///< by position in active_
+  ArrivedJobs arrived_;
+  std::unique_ptr<Sharing> sharing_;
+  std::vector<Running> running_;  ///< by number
+  std::vector<double> ends_s_;    ///< of the jobs that hold GPUs, if nothing changes
   std::size_t next_ = 0;
   double now_s_ = 0, busy_gpu_s_ = 0, scattered_gpu_s_ = 0;
   double training_gpu_s_ = 0, lost_gpu_s_ = 0;

@@ -18,9 +18,9 @@ namespace {
 
 /// Jobs that are given GPUs one by one. A job's throughput on w GPUs is that of the best number up to w, and
 /// a job is open while more of them help.
-class Sharing {
+class GivenOneByOne {
  public:
-  explicit Sharing(const std::vector<ActiveJob>& jobs) : gpus(jobs.size(), 0) {
+  explicit GivenOneByOne(const std::vector<ActiveJob>& jobs) : gpus(jobs.size(), 0) {
     for (const ActiveJob& job : jobs) {
       left_.push_back(job.left_images);
       std::vector<double>& best = best_.emplace_back(job.job->on(0).packed);
@@ -79,7 +79,7 @@ class Sharing {
 };
 
 std::vector<std::uint32_t> gpu_by_gpu(const std::vector<ActiveJob>& jobs, std::uint32_t gpus) {
-  Sharing sharing(jobs);
+  GivenOneByOne sharing(jobs);
   for (; gpus > 0 && !sharing.open().empty(); --gpus) ++sharing.gpus[sharing.chosen()];
   return sharing.used();
 }
@@ -159,7 +159,7 @@ TEST_CASE("afs-l: each GPU goes to a job that the comparisons of two prefer in s
   for (int trial = 0; trial < 400; ++trial) {
     const std::vector<Job> jobs =
         jobs_of_kinds(random, 3 + random() % 3, 4, trial % 2 == 0 ? any_throughput : stepped_throughput);
-    Sharing sharing(active(jobs));
+    GivenOneByOne sharing(active(jobs));
     for (auto gpus = 1 + random() % 30; gpus > 0 && !sharing.open().empty(); --gpus) {
       std::vector<std::size_t> order = sharing.open();
       std::set<std::size_t> preferred;

@@ -45,7 +45,7 @@ TEST_CASE("themis-like: who has GPUs keeps them until its lease of 20 minutes is
   const auto policy = themis_like();
   CHECK(given(policy, now, 1, 1299) == std::vector<std::uint32_t>{1, 0});
   CHECK(given(policy, now, 1, 1300) == std::vector<std::uint32_t>{0, 1});
-  CHECK(policy->next_decision_s(now, 1299) == 1300);
+  CHECK(policy->next_decision_s(ArrivedJobs(now), 1299) == 1300);
 }
 
 TEST_CASE("optimus-like: each a GPU, the shortest first, then where most seconds are saved") {
@@ -101,8 +101,8 @@ TEST_CASE("elasticflow-like: the fewest GPUs that keep each deadline, the rest w
   CHECK(given(elasticflow_like(), active(jobs), 3, 0) == std::vector<std::uint32_t>{2, 1});
   CHECK(given(elasticflow_like(), active(jobs), 4, 0) == std::vector<std::uint32_t>{3, 1});
   // On 2 GPUs the first has both until 50 s; then 10 s are too few for the second.
-  CHECK_FALSE(elasticflow_like()->admits(active(jobs), {{2}}, 0));
-  CHECK(elasticflow_like()->admits(active(jobs), {{3}}, 0));
+  CHECK_FALSE(elasticflow_like()->admits(ArrivedJobs(active(jobs)), {{2}}, 0));
+  CHECK(elasticflow_like()->admits(ArrivedJobs(active(jobs)), {{3}}, 0));
 }
 
 TEST_CASE("pollux-like: the mean of 1 / speedup is least, by all shares of small cases") {
