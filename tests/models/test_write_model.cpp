@@ -66,7 +66,7 @@ layers:
   - {name: timed, kind: custom, forward_time: 1.25us, backward_time: 3ms, parameters: 7, output: [10]}
   - {name: worked, kind: custom, forward_flops: 1e9, backward_flops: 2.5e9, memory_bytes: 12, output: [10]}
   - {name: first, kind: linear, out_features: 10, l2_loss: true}
-  - {name: again, kind: linear, out_features: 10, weights_of: first}
+  - {name: again, kind: linear, out_features: 10, l2_loss: true, weights_of: first}
   - {name: sum, kind: add, inputs: [again, worked]}
   - {name: drop, kind: dropout, rate: 0.1}
   - {name: any, kind: elementwise, keeps_inputs: false, parameters: 3}
