@@ -117,7 +117,7 @@ void add_unfused_work(LayerCosts& costs, const Model& model, std::size_t index, 
     costs.data_gradient->values += 2 * values;
   }
   if (tensorflow) add_tensorflow(costs, model, index, framework, execution, precision);
-  if (has_l2_loss(layer)) add_l2_loss(costs, weights_of(layer));
+  if (has_l2_loss(layer) && !layer.shares()) add_l2_loss(costs, weights_of(layer));  // once, at their owner
 }
 
 }  // namespace convoy::models

@@ -120,3 +120,12 @@ TEST_CASE("the loss of a layer's own weights is operations of its own, and none 
       CHECK(unfused_op(compiled, "x.weight_gradient").aside_bytes_fixed == 0);
     }
 }
+
+TEST_CASE("the loss of weights that several layers share is counted once") {
+  const std::string shared = ", kind: linear, out_features: 4, channels: true, l2_loss: true";
+  const TrainingGraph graph = unfused_graph(
+      toy("[4, 6, 6]", "  - {name: x" + shared + "}\n  - {name: y" + shared + ", weights_of: x}\n"),
+      Framework::pytorch1);
+  CHECK(unfused_op(graph, "x.forward").aside_bytes_fixed == 4 * 3 * 4 * 4);
+  CHECK(unfused_op(graph, "y.forward").aside_bytes_fixed == 0);
+}
