@@ -24,6 +24,15 @@ double monitored_s(const RunArguments& arguments, const RunResult& run) {
                          run.epoch_time_s.value_or(intervals_without_dataset * interval_s(arguments)));
 }
 
+/// @param of_what that has so many lines
+void refuse_too_many(const std::string& of_what, double lines) {
+  if (lines <= most_lines) return;
+  throw InputError({"--monitor", 0, 0},
+                   fmt::format("{} it would write {:.0f} lines, and {:.0f} are allowed: a longer "
+                               "--monitor-every or a shorter --monitor-for has fewer",
+                               of_what, lines, most_lines));
+}
+
 }  // namespace
 
 void check_monitor(const RunArguments& arguments) {
@@ -34,8 +43,7 @@ void check_monitor(const RunArguments& arguments) {
       throw InputError({"--monitor-for", 0, 0}, "is for --monitor, which is not there");
     return;
   }
-  interval_s(arguments);
-  monitored_s(arguments, {});
+  refuse_too_many("for a host of a run", std::ceil(monitored_s(arguments, {}) / interval_s(arguments)));
   if (arguments.shard.of > 1)
     throw InputError({"--monitor", 0, 0}, "is of finished sweeps, and --shard simulates a part of one");
   if (arguments.network_model == "simgrid")
@@ -55,12 +63,7 @@ std::vector<RunMonitor> monitor_runs(Preparer& preparer, const Results& results,
         preparer.prepare(index, result.search ? &result.search->ranking.front().candidate : nullptr);
     const double for_s = monitored_s(arguments, result);
     lines += std::ceil(for_s / every_s) * static_cast<double>(run.machine.hosts.size());
-    if (lines > most_lines)
-      throw InputError(
-          {"--monitor", 0, 0},
-          fmt::format("up to run {} it would write {:.0f} lines, and {:.0f} are allowed: a longer "
-                      "--monitor-every or a shorter --monitor-for has fewer",
-                      result.id, lines, most_lines));
+    refuse_too_many(fmt::format("up to run {}", result.id), lines);
     const ReplayResult replayed = replay(run.plan, run.machine, run.cost, {true, run.network_model});
     monitors.push_back({r, watch_hosts(run, replayed, preparer.point(index).training.input, every_s, for_s)});
   }

@@ -167,6 +167,9 @@ TEST_CASE("monitor: options that cannot be are refused in one line, and nothing 
   CHECK(error_of({"--monitor", "--monitor-for", "0s"}).find("must be more than 0") != std::string::npos);
   CHECK(error_of({"--monitor", "--network-model", "simgrid"}).find("convoy's own network model") !=
         std::string::npos);
-  CHECK(error_of({"--monitor", "--monitor-every", "1us", "--monitor-for", "1h"}).find("lines") !=
+  CHECK(error_of({"--monitor", "--monitor-every", "1us", "--monitor-for", "1h"})
+            .find("for a host of a run it would write 3600000000 lines") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(place.path() / "o"));  // not even simulated
+  CHECK(error_of({"--monitor", "--monitor-every", "4ms", "--monitor-for", "1h"}).find("up to run 1 it") !=
         std::string::npos);
 }

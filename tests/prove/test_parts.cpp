@@ -276,6 +276,28 @@ TEST_CASE("proof: of plans in parts with a mistake, at least 95 of 100 are refus
   }
 }
 
+TEST_CASE("proof: gradients of an image less are added up, or of an image further on") {
+  for (const std::string kind : {"filter_parallel", "hypergraph"})
+    for (const bool fewer : {true, false}) {
+      CAPTURE(kind);
+      CAPTURE(fewer);
+      const lab::Experiment it("{name: resnet18}", star(3, "10GB/s", "1us"), "{kind: " + kind + "}", 4);
+      Plan plan = plan_with_meaning(it);
+      plan.meaning = std::make_shared<Meaning>(*plan.meaning);
+      std::size_t sums = 0;
+      for (Role& role : plan.roles)
+        for (Task& task : role.program)
+          for (PlanOp& op : task.ops) {
+            if (op.meaning == no_meaning) continue;
+            OpMeaning& means = plan.meaning->operations[op.meaning];
+            if (means.act != OpMeaning::Act::add || sums++ > 0) continue;
+            fewer ? op.images -= 1 : means.images.first += 1;
+          }
+      REQUIRE(sums > 0);
+      CHECK(proof_of(it, plan).outcome == Proof::Outcome::refuted);
+    }
+}
+
 TEST_CASE("plans with layers that are not trained are proved") {
   const std::string model =
       "{name: part, input: [3, 8, 8], loss: cross_entropy, layers: [{name: a, kind: conv2d, out_channels: 8, "

@@ -102,9 +102,10 @@ std::string monitor_section(const ReportContext& context, const std::vector<RunM
   return "<h2>As a provider's monitoring reports it</h2>\n" +
          html_paragraph(
              fmt::format(
-                 "The {} hosts that exchange most; monitor.csv has all. Means over intervals, from the "
-                 "run's first step on.",
-                 most_monitored_hosts),
+                 "Of each run up to {} hosts, those that exchange most, and up to {} intervals, the first "
+                 "ones; monitor.csv has all. Figures are means over intervals, from the run's first "
+                 "step on.",
+                 most_monitored_hosts, most_drawn_samples),
              "small") +
          out;
 }
