@@ -24,7 +24,7 @@ namespace {
 Proof prove_phases(const PreparedRun& run, const BatchSpec& batch, std::string& what) {
   const std::vector<RunPhase>& phases = run.phased->phases;
   Proof all;
-  std::string devices;
+  std::vector<std::uint32_t> devices;  // each number once in a row
   std::set<std::string> allowed;
   std::optional<Proof> not_covered;
   for (std::size_t i = 0; i < phases.size(); ++i) {
@@ -42,8 +42,7 @@ Proof prove_phases(const PreparedRun& run, const BatchSpec& batch, std::string& 
       if (!proof.allowed.empty()) allowed.insert(proof.allowed);
       all = std::move(proof);
     }
-    if (i == 0 || phase.devices != phases[i - 1].devices)
-      devices += fmt::format("{}{}", i == 0 ? "" : i + 1 == phases.size() ? " and then " : ", ", phase.devices);
+    if (i == 0 || phase.devices != phases[i - 1].devices) devices.push_back(phase.devices);
   }
   if (not_covered) return *not_covered;
   std::erase_if(allowed, [&](const std::string& text) {  // another phase says the same, and more
@@ -52,7 +51,10 @@ Proof prove_phases(const PreparedRun& run, const BatchSpec& batch, std::string& 
     });
   });
   all.allowed = fmt::format("{}", fmt::join(allowed, ", "));
-  what = fmt::format("{} images on {} devices", run.plan.images, devices);
+  const std::uint32_t last = devices.back();
+  devices.pop_back();
+  what = fmt::format("{} images on {}{}{} devices", run.plan.images, fmt::join(devices, ", "),
+                     devices.empty() ? "" : " and then ", last);
   return all;
 }
 

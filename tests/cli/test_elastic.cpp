@@ -142,6 +142,22 @@ TEST_CASE("elastic: the table shows the pauses") {
   CHECK(run.out.find("4-8: 13.4 s, 8-3: 13.0 s") != std::string::npos);
 }
 
+TEST_CASE("elastic: a proof says on how many devices, and steps of another kind on the same are no pause") {
+  const Workplace place;
+  place.file("e.yaml", elastic_experiment("global_batch: 512"));
+  const Finished elastic =
+      place.convoy({"check", "--prove", "e.yaml", "--set", "sweep.strategy.reconfigure=[restart]"});
+  CHECK(elastic.out.find("proved: 512 images on 4, 8 and then 3 devices ") != std::string::npos);
+  place.file(
+      "p.yaml",
+      "experiment: p\nmodel: cifar_two_conv\ntraining: {batch_per_device: 8, precision: fp32}\n"
+      "cluster: {server: gcp-n1-standard-8-k80, nodes: 4}\n"
+      "strategy: {kind: data_parallel, sync: all_reduce, algorithm: ring, sync_every: 4, local_from: 9}\n");
+  const Finished post_local = place.convoy({"check", "--prove", "p.yaml"});
+  CHECK(post_local.out.find("proved: 32 images on 4 devices ") != std::string::npos);
+  CHECK(place.convoy({"run", "p.yaml"}).out.find("pauses") == std::string::npos);
+}
+
 TEST_CASE("elastic: without a global batch it cannot run") {
   const Workplace place;
   place.file("e.yaml", elastic_experiment("batch_per_device: 64"));
