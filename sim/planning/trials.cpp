@@ -7,7 +7,6 @@
 #include <cmath>
 #include <memory>
 #include <set>
-#include <stdexcept>
 #include <tuple>
 #include <utility>
 
@@ -15,6 +14,8 @@
 #include "sim/costs/input_pipeline.h"
 #include "sim/planning/interval.h"
 #include "sim/results/field_text.h"
+#include "sim/run/out_of_resources.h"
+#include "sim/run/search/assess.h"
 #include "sim/run/search/try_out.h"
 #include "sim/run/workers.h"
 
@@ -246,8 +247,8 @@ void Trials::bound(std::size_t s) {
     if (spec_.input) trial.input_step_s = waited_for_s(setup, *spec_.input);
     trial.step_s = std::max(slowest_s, trial.input_step_s);
   } else if (pace == Pace::each && devices > 0)
-    trial.step_s = devices / steps_per_s;
-  trial.energy_j = hosts_w * trial.step_s + devices_j;
+    trial.step_s = devices / steps_per_s * (1 - measurements_differ);
+  trial.energy_j = hosts_w * trial.step_s + devices_j * (pace == Pace::all ? 1 : 1 - measurements_differ);
 }
 
 double Trials::waited_for_s(const Setup& setup, const InputSpec& input) const {
@@ -314,7 +315,10 @@ void Trials::simulate_in_full(std::vector<std::size_t> setups) {
   const std::vector<Tried<RunOutput>> outputs = try_out().simulate(setups, Detail::all);
   for (std::size_t i = 0; i < setups.size(); ++i) {
     Trial& trial = trials_[setups[i]];
-    if (!outputs[i].value) throw std::runtime_error(outputs[i].message);
+    if (!outputs[i].value)  // its step could be simulated, in less memory
+      throw OutOfResources(fmt::format("the interval of {}, {} images a device: {}",
+                                       text_of(space_.setups[setups[i]].order),
+                                       space_.setups[setups[i]].batch_per_device, outputs[i].message));
     const RunResult& result = outputs[i].value->result;
     std::tie(trial.step_low, trial.step_high) = step_interval(result);
     trial.own_interval = result.interval.has_value();

@@ -82,7 +82,8 @@ class Trials {
   /// Simulates planned setups. Their trials show it when the records are called.
   std::vector<SearchSpace::Record> simulate(const std::vector<std::size_t>& setups);
   /// Finds out the intervals and labels of setups that were simulated, which takes several times as long as their
-  /// steps did: for those that are shown, or compared by their intervals. Of others it was done before.
+  /// steps did: for those that are shown, or compared by their intervals. What is known already is not simulated again.
+  /// @throws OutOfResources: a process ended before it had an interval
   void simulate_in_full(std::vector<std::size_t> setups);
   std::size_t jobs() const { return jobs_; }
 

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: MIT
 // Bounds of candidates against what their simulations come to.
 #include <doctest/doctest.h>
+#include <pthread.h>
+#include <unistd.h>
 
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "sim/planning/answer.h"
+#include "sim/planning/interval.h"
 #include "sim/planning/planner.h"
 #include "sim/planning/write_plan.h"
+#include "sim/run/out_of_resources.h"
+#include "sim/run/simulate.h"
 #include "tests/planning/plan_text.h"
 #include "tests/support/approx.h"
 
@@ -186,4 +192,83 @@ TEST_CASE("planner: the bound of one data-parallel device is what its simulation
     CHECK(setup.before.energy_j == approx(setup.after.energy_j).epsilon(1e-6));
   }
   CHECK(alone == 4);
+}
+
+TEST_CASE(
+    "planner: workers without a common step that wait for images alike: the best is found, by however "
+    "little") {
+  const PlanSpec spec = plans::spec_of(
+      "{epochs: 90}",
+      "{objective: cost, servers: [aws-p4d.24xlarge], nodes: [1], precision: [fp32, fp16], batch_per_device: "
+      "[16], strategies: [{kind: data_parallel, sync: parameter_server, servers: 1, mode: async}]}",
+      "{dataset: {samples: 100000}, input: {kind: jpeg, library: tf_data, storage: {bandwidth: 200MB/s}}}",
+      "resnet18");
+  Trials trials = plans::trials_of(spec);
+  Planner(trials).simulate_all(scenario_of(spec));
+  for (std::size_t s = 0; s < trials.space().setups.size(); ++s) {
+    REQUIRE(trials.trial(s).state == TrialState::simulated);
+    CHECK(trials.trial(s).bound_step_s <= trials.trial(s).step_s);
+    CHECK(trials.trial(s).bound_step_s >= 0.99 * trials.trial(s).step_s);
+  }
+  Trials others = plans::trials_of(spec);
+  CHECK(Planner(others).least(scenario_of(spec)) == Planner(trials).least(scenario_of(spec)));
+}
+
+TEST_CASE("planner: a candidate's step, and what is found out later, are those of its whole run") {
+  const PlanSpec spec = plans::spec_of(
+      "{epochs: 30}",
+      "{objective: cost, servers: [aws-p3.2xlarge, aws-g4dn.12xlarge], nodes: [1, 3], batch_per_device: [64], "
+      "strategies: [{kind: data_parallel, sync: all_reduce, algorithm: auto}, {kind: pipeline, stages: 2, "
+      "micro_batches: 2}]}",
+      "{dataset: {samples: 100000}, input: {kind: jpeg, library: tf_data}}");
+  Trials trials = plans::trials_of(spec, 2);
+  Planner(trials).simulate_all(scenario_of(spec));
+  std::vector<std::size_t> simulated;
+  for (std::size_t s = 0; s < trials.space().setups.size(); ++s)
+    if (trials.trial(s).state == TrialState::simulated) simulated.push_back(s);
+  REQUIRE(simulated.size() > 4);
+  trials.simulate_in_full(simulated);
+  Preparer preparer;
+  int own = 0, chosen = 0;
+  for (const std::size_t s : simulated) {
+    CAPTURE(s);
+    const PreparedRun run = preparer.prepare(point_of(spec, trials.setup(s)), nullptr);
+    const RunResult result = simulate(run, false).result;
+    const Trial& trial = trials.trial(s);
+    CHECK(trial.step_s == result.step_time_s);
+    CHECK(trial.energy_j == result.energy_j);
+    CHECK(trial.peak_memory_bytes == result.peak_memory_bytes);
+    CHECK(trial.bottleneck == result.bottleneck.text);
+    CHECK(std::pair(trial.step_low, trial.step_high) == step_interval(result));
+    CHECK(trial.own_interval == result.interval.has_value());
+    CHECK(trial.label.starts_with(result.strategy));
+    for (const std::string& algorithm : result.algorithms) {
+      CHECK(trial.label.find(algorithm) != std::string::npos);
+      ++chosen;
+    }
+    own += trial.own_interval;
+  }
+  CHECK(own > 4);
+  CHECK(chosen > 0);
+}
+
+TEST_CASE("planner: a candidate whose interval this machine cannot find out is named") {
+  const PlanSpec spec = plans::spec_of(
+      "{epochs: 30}", "{objective: cost, servers: [aws-p3.2xlarge], nodes: [2], batch_per_device: [64]}");
+  Trials trials = plans::trials_of(spec);
+  Planner(trials).simulate_all(scenario_of(spec));
+  Trials copy = trials;  // with processes of its own
+  static bool no_room;
+  no_room = true;
+  ::pthread_atfork(nullptr, nullptr, [] {
+    if (no_room) ::_exit(9);
+  });
+  CHECK_THROWS_WITH_AS(
+      copy.simulate_in_full({0}),
+      "the interval of 2 aws-p3.2xlarge, 64 images a device: the simulating process ended with exit "
+      "code 9",
+      OutOfResources);
+  no_room = false;
+  CHECK_NOTHROW(trials.simulate_in_full({0}));
+  CHECK(trials.trial(0).own_interval);
 }
