@@ -39,7 +39,7 @@ CachingAllocator::Handle CachingAllocator::new_segment(std::int64_t bytes, bool 
 }
 
 void CachingAllocator::give_back_free_segments() {
-  for (std::set<Free>& pool : free_)
+  for (Pool& pool : free_)
     for (auto entry = pool.begin(); entry != pool.end();) {
       const Block& block = blocks_[entry->block];
       if (block.before != none || block.after != none) {
@@ -55,7 +55,7 @@ void CachingAllocator::give_back_free_segments() {
 CachingAllocator::Handle CachingAllocator::allocate(double bytes) {
   const std::int64_t size = round_up(std::max<std::int64_t>(1, std::llround(std::ceil(bytes))), unit);
   const bool small = size <= largest_small;
-  std::set<Free>& pool = free_[small ? 1 : 0];
+  Pool& pool = free_[small ? 1 : 0];
   Handle handle = none;
   if (const auto found = pool.lower_bound({size, 0, 0}); found != pool.end()) {
     handle = found->block;

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <array>
+#include <boost/container/flat_set.hpp>
 #include <compare>
 #include <cstdint>
 #include <limits>
-#include <set>
 #include <vector>
 
 namespace convoy::inline models {
@@ -48,9 +48,10 @@ class CachingAllocator {
     Handle block;
     auto operator<=>(const Free&) const = default;
   };
+  using Pool = boost::container::flat_set<Free>;  // small, and changed at every request
 
   Handle new_block(Block block);
-  std::set<Free>& pool_of(const Block& block) { return free_[block.small ? 1 : 0]; }
+  Pool& pool_of(const Block& block) { return free_[block.small ? 1 : 0]; }
   Handle new_segment(std::int64_t bytes, bool small);
   void give_back_free_segments();
   void join(Handle block, Handle neighbour);
@@ -60,8 +61,8 @@ class CachingAllocator {
   bool exceeded_ = false;
   std::uint64_t next_age_ = 0;
   std::vector<Block> blocks_;
-  std::vector<Handle> unused_;          ///< entries of blocks_ that are no block any more
-  std::array<std::set<Free>, 2> free_;  ///< by pool: large, small
+  std::vector<Handle> unused_;  ///< entries of blocks_ that are no block any more
+  std::array<Pool, 2> free_;    ///< by pool: large, small
 };
 
 }  // namespace convoy::models

@@ -2,6 +2,7 @@
 #include "sim/plan/process_memory.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -107,15 +108,58 @@ class TensorStore {
   std::array<Sizes, memory_class_count> live_;
 };
 
-void run_step(TensorStore& store, const Role& role, Precision precision) {
+/// What a step asks of the allocator, in order.
+struct Request {
+  enum class Kind : std::uint8_t { allocate, scratch, free } kind = Kind::allocate;
+  MemoryClass memory_class = MemoryClass::workspace;
+  double bytes = 0;
+  bool operator==(const Request&) const = default;
+};
+
+std::vector<Request> requests_of(const Role& role, Precision precision) {
+  std::vector<Request> requests;
   for (const Task& task : role.program)
     for (const PlanOp& op : task.ops) {
-      for (const MemoryDelta& delta : op.allocates) store.allocate(delta);
+      for (const MemoryDelta& delta : op.allocates)
+        requests.push_back({Request::Kind::allocate, delta.memory_class, delta.bytes});
       if (const double workspace = workspace_bytes(op, precision); workspace > 0)
-        store.allocator().free(store.allocator().allocate(workspace));
-      for (const MemoryDelta& delta : op.frees) store.free(delta);
+        requests.push_back({Request::Kind::scratch, MemoryClass::workspace, workspace});
+      for (const MemoryDelta& delta : op.frees)
+        requests.push_back({Request::Kind::free, delta.memory_class, delta.bytes});
     }
-  store.free_all();
+  return requests;
+}
+
+/// All that the allocator sees of a process. Programs that differ only in what they send, as with other sizes
+/// of buckets, have it in common.
+struct AllocatorKey {
+  std::vector<double> resident_bytes;
+  std::vector<Request> requests;
+  double capacity_bytes = 0;
+
+  bool operator==(const AllocatorKey&) const = default;
+  std::size_t hash() const {
+    std::size_t hash = std::hash<double>()(capacity_bytes);
+    for (const Request& request : requests) hash = hash_with(hash, std::hash<double>()(request.bytes));
+    return hash;
+  }
+  std::size_t weight() const { return 1 + requests.size(); }
+};
+
+double most_reserved_bytes(const AllocatorKey& of) {
+  TensorStore store(of.capacity_bytes);
+  for (const double bytes : of.resident_bytes) store.allocator().allocate(bytes);
+  for (int step = 0; step < 2; ++step) {
+    for (const auto& [kind, memory_class, bytes] : of.requests)
+      if (kind == Request::Kind::allocate)
+        store.allocate({memory_class, bytes});
+      else if (kind == Request::Kind::free)
+        store.free({memory_class, bytes});
+      else
+        store.allocator().free(store.allocator().allocate(bytes));
+    store.free_all();
+  }
+  return store.allocator().most_reserved_bytes();
 }
 
 double usable_bytes(const DeviceType& device) {
@@ -124,13 +168,13 @@ double usable_bytes(const DeviceType& device) {
 
 /// @param fixed_bytes of the process beside the allocator's
 double pytorch_bytes(const Role& role, const DeviceType& device, Precision precision, double fixed_bytes) {
-  TensorStore store(usable_bytes(device) - fixed_bytes);
+  constexpr std::size_t most_kept_requests = 4 * most_kept_operations;
+  static thread_local Memo<AllocatorKey, double> memo(most_kept_requests);
+  AllocatorKey key{{}, requests_of(role, precision), usable_bytes(device) - fixed_bytes};
   for (std::size_t c = 0; c < memory_class_count; ++c)
     if (role.resident_bytes[c] > 0 && static_cast<MemoryClass>(c) != MemoryClass::reserved)
-      store.allocator().allocate(role.resident_bytes[c]);
-  run_step(store, role, precision);
-  run_step(store, role, precision);
-  return fixed_bytes + store.allocator().most_reserved_bytes();
+      key.resident_bytes.push_back(role.resident_bytes[c]);
+  return fixed_bytes + memo.of(std::move(key), most_reserved_bytes);
 }
 
 bool takes_part_in_collectives(const Role& role) {

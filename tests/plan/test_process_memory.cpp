@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <random>
+
+#include "sim/base/memo.h"
 #include "sim/plan/ledger.h"
 #include "sim/plan/process_memory.h"
 #include "tests/support/approx.h"
@@ -88,6 +91,36 @@ TEST_CASE("process memory: fragments count, until the device is full") {
   CHECK(tight.fits());
   small.usable_memory_bytes = (fixed + 5900) * mib;
   CHECK(!process_memory(role_of(ops), small, with(Framework::pytorch)).fits());
+}
+
+TEST_CASE("process memory: what sends between operations does not matter, whether figures are kept or not") {
+  int different = 0;
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    std::vector<PlanOp> ops;
+    for (int i = 0; i < 40; ++i) {
+      const double m = 1 + static_cast<double>(random() % 300) / 10;
+      ops.push_back(random() % 2 == 0 ? op({m, 2 * m}, {m}) : op({m}, {m}));
+    }
+    Role apart;  // the same operations, each in a task of its own
+    apart.members = {0};
+    for (const PlanOp& each : ops) {
+      Task task;
+      task.ops = {each};
+      apart.program.push_back(std::move(task));
+    }
+    const double together = process_memory(role_of(ops), card(), with(Framework::pytorch)).bytes;
+    CHECK(process_memory(apart, card(), with(Framework::pytorch)).bytes == together);
+    ops.front().allocates.front().bytes += 700 * mib;  // one request differs
+    ops.front().frees.front().bytes += 700 * mib;
+    const double other = process_memory(role_of(ops), card(), with(Framework::pytorch)).bytes;
+    different += other != together ? 1 : 0;
+    const WithoutMemos without;
+    CHECK(process_memory(apart, card(), with(Framework::pytorch)).bytes == together);
+    CHECK(process_memory(role_of(ops), card(), with(Framework::pytorch)).bytes == other);
+  }
+  CHECK(different > 5);
 }
 
 TEST_CASE("process memory: workspaces of convolutions") {
