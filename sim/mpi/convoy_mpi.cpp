@@ -289,10 +289,7 @@ int join(const Job& job) {
   if (job.fresh) command.push_back("--fresh");
   for (int rank = 0; rank < job.ranks; ++rank)
     if (fs::exists(job.folder(rank) / "results.sqlite")) command.push_back(job.folder(rank).string());
-  const int code = run_to_end(command);
-  std::error_code error;
-  if (code == 0) fs::remove_all(job.stores(), error);
-  return code;
+  return run_to_end(command);
 }
 
 int lead(const Job& job, bool& all_home) {
@@ -300,6 +297,9 @@ int lead(const Job& job, bool& all_home) {
   int code = dealer.deal();
   if (code == 0) code = join(job);
   all_home = dealer.dismiss();
+  std::error_code error;
+  if (code == 0)
+    fs::remove_all(job.stores(), error);  // ranks that came late have written to theirs until now
   return code;
 }
 
