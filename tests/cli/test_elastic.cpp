@@ -156,6 +156,9 @@ TEST_CASE("elastic: a proof says on how many devices, and steps of another kind 
   const Finished post_local = place.convoy({"check", "--prove", "p.yaml"});
   CHECK(post_local.out.find("proved: 32 images on 4 devices ") != std::string::npos);
   CHECK(place.convoy({"run", "p.yaml"}).out.find("pauses") == std::string::npos);
+  const std::string page = place.read("runs/p/report.html");
+  CHECK(page.find("<h2>Phases</h2>") != std::string::npos);
+  CHECK(page.find("4 to 4") == std::string::npos);
 }
 
 TEST_CASE("elastic: without a global batch it cannot run") {

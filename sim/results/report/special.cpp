@@ -148,6 +148,7 @@ std::string elastic_section(const ReportContext& context) {
         runs_where(context, [&](const RunResult& r) { return r.model == model && r.phases.size() > 1; });
     for (const std::size_t r : all)
       for (const ReconfigurationResult& change : context.run(r).reconfigurations) {
+        if (change.from == change.to && change.pause_s == 0) continue;  // other steps, on the same devices
         if (++changes > most_rows) continue;
         rows.push_back({{context.run(r).id, fmt::format("{} to {}", change.from, change.to),
                          std::to_string(change.at_step), std::to_string(change.first_step),
@@ -161,12 +162,13 @@ std::string elastic_section(const ReportContext& context) {
   if (out.empty()) return {};
   if (models > most_models)
     out += html_paragraph(fmt::format("The first {} of {} models.", most_models, models), "small");
-  out += html_table({{"run", true},
-                     {"devices"},
-                     {"asked for at step", true},
-                     {"first step after it", true},
-                     {"pause", true}},
-                    rows);
+  if (!rows.empty())
+    out += html_table({{"run", true},
+                       {"devices"},
+                       {"asked for at step", true},
+                       {"first step after it", true},
+                       {"pause", true}},
+                      rows);
   if (changes > most_rows)
     out += html_paragraph(
         fmt::format("The first {} of {} changes; results.json has all.", most_rows, changes), "small");
