@@ -21,7 +21,8 @@ AttentionSizes attention_sizes(const Attention& attention, const Shape& output, 
   sizes.all_keys = elements(keys) / keys.front();
   sizes.queries = sizes.tokens;
   sizes.keys = sizes.all_keys;
-  if (attention.window.h > 0 && output.size() == 3) {
+  sizes.windows = attention.window.h > 0 && output.size() == 3;
+  if (sizes.windows) {
     sizes.queries = filled_up(output[1], attention.window.h) * filled_up(output[2], attention.window.w);
     sizes.keys = attention.window.h * attention.window.w;
     sizes.several_windows = sizes.queries > sizes.keys;
@@ -31,7 +32,7 @@ AttentionSizes attention_sizes(const Attention& attention, const Shape& output, 
 
 bool keeps_scores(const Attention& attention, Framework framework) {
   if (attention.scores != Attention::Scores::of_framework) return attention.scores == Attention::Scores::kept;
-  return framework != Framework::pytorch || attention.position_bias;
+  return framework != Framework::pytorch || attention.position_bias || attention.cosine;
 }
 
 }  // namespace convoy::models

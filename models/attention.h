@@ -14,12 +14,15 @@ struct AttentionSizes {
   std::int64_t heads = 0;
   std::int64_t tokens = 0;       ///< of the output
   std::int64_t all_keys = 0;     ///< of the image, without windows
-  bool several_windows = false;  ///< the image is cut into windows
+  bool windows = false;          ///< pixels meet those of their own window
+  bool several_windows = false;  ///< and there are several
 
   /// Values of the softmax.
   double scores() const {
     return static_cast<double>(heads) * static_cast<double>(queries) * static_cast<double>(keys);
   }
+  /// Tokens whose keys and values are computed: of windows those of all of them, filled up.
+  double key_tokens() const { return static_cast<double>(windows ? queries : all_keys); }
 };
 
 /// @param output shape [channels, tokens...] of the result
@@ -27,7 +30,7 @@ struct AttentionSizes {
 AttentionSizes attention_sizes(const Attention& attention, const Shape& output, const Shape& keys);
 
 /// Whether the scores are written and kept, as the layer says, or else as the framework does: PyTorch 2 has
-/// scaled_dot_product_attention, which recomputes them, where there is no position bias.
+/// scaled_dot_product_attention, which recomputes them, where there is neither position bias nor cosine.
 bool keeps_scores(const Attention& attention, Framework framework);
 
 }  // namespace convoy::models

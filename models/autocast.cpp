@@ -119,10 +119,17 @@ void add_single_precision(LayerCosts& costs, const Model& model, std::size_t ind
     if (costs.data_gradient) costs.data_gradient->aside_bytes += cast * to_cast;
     if (const auto* attention = std::get_if<Attention>(&layer.kind);
         attention && keeps_scores(*attention, framework)) {
-      const double scores =
-          attention_sizes(*attention, layer.output, model.shape_of(layer.inputs.back())).scores();
+      const AttentionSizes sizes =
+          attention_sizes(*attention, layer.output, model.shape_of(layer.inputs.back()));
+      const double scores = sizes.scores();
       costs.forward->aside_bytes += (2 * more + 2 * cast) * scores;
       costs.data_gradient->aside_bytes += (3 * more + 2 * cast) * scores;
+      if (attention->cosine) {  // norms and quotients in single precision, from copies and to copies
+        const double normalized =
+            static_cast<double>(sizes.channels) * (static_cast<double>(sizes.queries) + sizes.key_tokens());
+        costs.forward->aside_bytes += (2 * more + 2 * cast) * normalized;
+        costs.data_gradient->aside_bytes += (21 * more + 2 * cast) * normalized;
+      }
     }
     return;
   }

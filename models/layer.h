@@ -100,6 +100,11 @@ struct Attention {
   Size2 window{0, 0};          ///< where not 0: of pixels, among which alone there is attention (Swin)
   bool shift = false;          ///< windows are shifted by half their size, and masked at the borders
   bool position_bias = false;  ///< a learned term for each relative position in a window and head
+  /// Hidden units of the perceptron that computes these terms from the coordinates (Swin V2); 0: they are a table.
+  std::int64_t position_units = 0;
+  /// Queries and keys are divided by their norms, and scores are multiplied by a learned factor a head instead of
+  /// the root of a head's channels (Liu et al., "Swin Transformer V2", arXiv:2111.09883, section 3.3).
+  bool cosine = false;
   Scores scores = Scores::of_framework;
   bool operator==(const Attention&) const = default;
 };

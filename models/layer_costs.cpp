@@ -105,9 +105,13 @@ class CostRules {
     LayerCosts costs{KernelKind::matmul,
                      KernelCost{products + 5 * sizes.scores(), in_ + out_, parameters_, 0},
                      KernelCost{backward, 2 * in_ + 2 * out_, parameters_, 0}, std::nullopt};
+    if (parameters_ > 0) costs.weight_gradient = KernelCost{0, 0, parameters_, 0};
+    if (attention.position_bias) {  // a sum over windows and images
+      costs.weight_gradient->flops += sizes.scores();
+      costs.weight_gradient->values += sizes.scores();
+    }
+    if (attention.position_units > 0) position_terms(costs);
     if (kept) kept_attention(attention, sizes, costs);
-    if (attention.position_bias)  // a sum over windows and images
-      costs.weight_gradient = KernelCost{sizes.scores(), sizes.scores(), parameters_, 0};
     return costs;
   }
 
@@ -291,13 +295,12 @@ class CostRules {
     const double scores = sizes.scores();
     const double channels = static_cast<double>(sizes.channels);
     const double queries = channels * static_cast<double>(sizes.queries);
-    const double keys =
-        channels * static_cast<double>(attention.window.h > 0 ? sizes.queries : sizes.all_keys);
-    const bool windows = attention.window.h > 0, shifted = attention.shift && sizes.several_windows;
+    const double keys = channels * sizes.key_tokens();
+    const bool windows = sizes.windows, shifted = attention.shift && sizes.several_windows;
     KernelCost &forward = *costs.forward, &backward = *costs.data_gradient;
     forward.values = 2 * queries + 2 * keys + 2 * scores;
     backward.values = 4 * queries + 4 * keys + 4 * scores;
-    const double scaled = windows ? queries : scores;
+    const double scaled = attention.cosine ? 0 : windows ? queries : scores;
     const double copies = 2 * (2 * queries + 2 * keys);
     const double cut = windows ? 4 * queries : 0, turned = shifted ? 4 * queries : 0;
     forward.aside_values = 2 * scaled + 2 * scores + copies + cut + turned;
@@ -305,6 +308,27 @@ class CostRules {
     forward.launches = 8, backward.launches = 12;
     if (attention.position_bias) forward.aside_values += 2 * scores, forward.launches += 1;
     if (shifted) forward.aside_values += 2 * scores, forward.launches += 3, backward.launches += 2;
+    if (attention.cosine) cosine_attention(queries + keys, scores, costs);
+  }
+
+  /// The perceptron's two products, sums and sigmoid: what it computes does not depend on images and is next to
+  /// nothing, but each kernel is issued (counted by a TorchDispatchMode on torchvision 0.14.1's Swin V2).
+  static void position_terms(LayerCosts& costs) {
+    costs.forward->launches += 6;
+    costs.weight_gradient->launches += 7;
+  }
+
+  /// Kernels of torchvision 0.14.1's cosine attention, counted likewise: forward, a norm and a quotient of queries
+  /// and of keys, and scores times a factor; backward, 21 values are read or written for each of a query or key. The
+  /// factor's gradient is a product and a sum.
+  static void cosine_attention(double queries_and_keys, double scores, LayerCosts& costs) {
+    costs.forward->aside_values += 3 * queries_and_keys + 2 * scores;
+    costs.forward->launches += 10;
+    costs.data_gradient->aside_values += 21 * queries_and_keys + 2 * scores;
+    costs.data_gradient->launches += 32;
+    costs.weight_gradient->flops += 2 * scores;
+    costs.weight_gradient->values += 4 * scores;
+    costs.weight_gradient->launches += 5;
   }
 
   static LayerCosts elementwise(const KernelCost& forward, const KernelCost& backward) {

@@ -84,6 +84,13 @@ Keys<Attention> attention_keys() {
       flag_key<Attention>("shift", "windows are shifted by half their size", &Attention::shift),
       flag_key<Attention>("position_bias", "a learned term for each relative position in a window and head",
                           &Attention::position_bias),
+      optional_integer_key<Attention>("position_units", "a table", 1, max_size,
+                                      "hidden units of a perceptron that computes these terms (Swin V2: 512)",
+                                      &Attention::position_units),
+      flag_key<Attention>(
+          "cosine",
+          "queries and keys are divided by their norms, scores multiplied by a learned factor a head",
+          &Attention::cosine),
       choice_key<Attention>("scores", {"of_framework", "kept", "recomputed"},
                             "whether the softmax is written and kept, or computed again by the backward "
                             "pass of one kernel",

@@ -37,10 +37,25 @@ struct Rules {
               .output_for_data = true,
               .extra = "logsumexp",
               .extra_bytes = 4 * static_cast<double>(sizes.heads * sizes.queries)};
-    return {.input_for_data = true,
-            .extra = "scores",
-            .extra_bytes = 4 * sizes.scores(),
-            .extra_cast_bytes = 2 * sizes.scores()};
+    MemoryRules rules{.input_for_data = true,
+                      .extra = "scores",
+                      .extra_bytes = 4 * sizes.scores(),
+                      .extra_cast_bytes = 2 * sizes.scores()};
+    if (attention.cosine) keep_normalized(sizes, rules);
+    return rules;
+  }
+
+  /// Cosine attention (counted on torchvision 0.14.1's Swin V2): mul(scores, factor) keeps the scores before the
+  /// factor. norm(self) and div(self, norm) keep queries and keys as they come and two norms a token and head, and
+  /// bmm what it multiplies. Under autocast, bmm's are in half precision and so are the scores before the factor,
+  /// while norm keeps copies of queries and keys in single precision.
+  static void keep_normalized(const AttentionSizes& sizes, MemoryRules& rules) {
+    const auto channels = static_cast<double>(sizes.channels);
+    const double queries = channels * static_cast<double>(sizes.queries);
+    const double keys = channels * sizes.key_tokens();
+    const double norms = 2 * static_cast<double>(sizes.heads) * (queries + keys) / channels;
+    rules.extra_bytes += 4 * (sizes.scores() + queries + 2 * keys + norms);
+    rules.extra_cast_bytes += 2 * queries - 2 * sizes.scores();
   }
   MemoryRules operator()(const ClassToken&) const { return {}; }
   MemoryRules operator()(const PositionEmbedding&) const { return {}; }

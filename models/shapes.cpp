@@ -140,9 +140,12 @@ class Inference {
       fail(fmt::format("windows are of one input [channels, height, width], got {}", all_inputs()));
     if (!windows && (attention.shift || attention.position_bias))
       fail("shift and position_bias are of windows; give window too");
-    if (attention.position_bias)
-      layer_.parameters = {{ParameterRole::weight, product({2 * attention.window.h - 1,
-                                                            2 * attention.window.w - 1, attention.heads})}};
+    if (attention.position_units > 0 && !attention.position_bias)
+      fail("position_units are of position_bias; give position_bias too");
+    if (attention.cosine && attention.scores == Attention::Scores::recomputed)
+      fail("no kernel computes the scores of cosine attention again; give scores: kept, or leave it out");
+    if (attention.cosine) layer_.parameters.push_back({ParameterRole::weight, attention.heads});
+    if (attention.position_bias) add_position_terms(attention);
     const AttentionSizes sizes = attention_sizes(attention, layer_.output, keys);
     layer_.macs = product({2, channels, sizes.queries, sizes.keys});
   }
@@ -320,6 +323,21 @@ class Inference {
   void check_size() { product(layer_.output); }
 
  private:
+  /// A table of a term a relative position and head, or the perceptron that computes it from two coordinates:
+  /// its first layer has a bias, its second has none (Swin V2; torchvision's cpb_mlp).
+  void add_position_terms(const Attention& attention) {
+    const std::int64_t units = attention.position_units;
+    if (units == 0) {
+      layer_.parameters.push_back(
+          {ParameterRole::weight,
+           product({2 * attention.window.h - 1, 2 * attention.window.w - 1, attention.heads})});
+      return;
+    }
+    layer_.parameters.push_back({ParameterRole::weight, product({2, units})});
+    layer_.parameters.push_back({ParameterRole::bias, units});
+    layer_.parameters.push_back({ParameterRole::weight, product({units, attention.heads})});
+  }
+
   [[noreturn]] void fail(const std::string& message) const {
     throw InputError(layer_.pos, fmt::format("layer '{}': {}", layer_.name, message));
   }

@@ -86,6 +86,8 @@ class LayerWriter {
     optional("window", it.window, Attention{}.window);
     optional("shift", it.shift, false);
     optional("position_bias", it.position_bias, false);
+    optional("position_units", it.position_units, Attention{}.position_units);
+    optional("cosine", it.cosine, false);
     if (it.scores != Attention::Scores::of_framework)
       key("scores", scores[static_cast<std::size_t>(it.scores)]);
   }

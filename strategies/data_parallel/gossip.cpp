@@ -33,7 +33,8 @@ const Keys<GossipOptions>& gossip_keys() {
                         [](Options& o) -> bool& { return o.sync.overlap; }),
       optional_quantity_key<Options>("bucket", "all in one message", Dimension::bytes, true,
                                      "parameters sent as one message",
-                                     [](Options& o) -> double& { return o.sync.bucket_bytes; }),
+                                     [](Options& o) -> double& { return o.sync.bucket_bytes; })
+          .given([](Options& o) -> bool& { return o.sync.bucket_given; }),
       choice_key<Options>("fidelity", fidelity_names, "every message, or one flow an edge; auto chooses",
                           [](Options& o) -> Fidelity& { return o.sync.fidelity; }),
       shares_key<Options>(&Options::shares),
@@ -87,7 +88,6 @@ std::unique_ptr<Strategy> read_gossip(YamlMap& map) {
   GossipOptions options;
   options.sync.path = map.path();
   read_keys(gossip_keys(), map, options);
-  options.sync.bucket_given = map.has("bucket");
   return std::make_unique<Gossip>(std::move(options));
 }
 

@@ -221,8 +221,8 @@ class LayerSharder {
     std::vector<Owner> owners;
     for (std::size_t k = 0; k < layer().inputs.size(); ++k) owners.push_back(part_owner(k));
     if (const auto* attention = std::get_if<Attention>(&layer().kind);
-        attention && !heads_lie_together(owners, attention->heads))
-      return std::nullopt;
+        attention && (attention->position_units > 0 || !heads_lie_together(owners, attention->heads)))
+      return std::nullopt;  // the perceptron of all heads' terms is not divided
     Owner owner;
     for (const ChannelSource& source : channel_sources(model_, layer())) {
       const bool every = source.input == ChannelSource::every_input;

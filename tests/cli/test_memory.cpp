@@ -51,12 +51,11 @@ TEST_CASE("memory: fits is judged on the process, as the largest batches of a V1
   // 112 alone take less than the card has.
   const auto run = [](int batch) {
     const Workplace place;
-    const std::string file = std::string(CONVOY_SOURCE) + "/results/published/models/se_resnext50_32x4d.yaml";
     place.file("e.yaml",
-               fmt::format("experiment: e\nmodel: {{file: \"{}\"}}\ntraining: {{batch_per_device: {}, "
+               fmt::format("experiment: e\nmodel: se_resnext50_32x4d\ntraining: {{batch_per_device: {}, "
                            "optimizer: momentum, framework: pytorch1}}\ncluster: {{server: aws-p3.2xlarge, "
                            "nodes: 1}}\nstrategy: {{kind: single}}\n",
-                           file, batch));
+                           batch));
     return json::parse(place.convoy({"run", "e.yaml", "--json"}).out)["runs"][0];
   };
   const json fitting = run(104), larger = run(114);

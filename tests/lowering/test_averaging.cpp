@@ -122,6 +122,9 @@ TEST_CASE("gossip: a device sends its parameters to each neighbour, while it com
     CHECK(replicas_with(keys, graph.nodes, "gossip").run(false).step_time_s ==
           approx(overlapped.step_time_s).epsilon(1e-9));
   }
+  // Without a bucket all goes in one message, with a small one each layer in one of its own.
+  CHECK(replicas_with("", 5, "gossip").plan().communications.size() * averaged_layers ==
+        replicas_with(", bucket: 1kB", 5, "gossip").plan().communications.size());
   CHECK(replicas_with("", 1, "gossip").run().step_time_s ==
         approx(replicas_with("", 1).run().step_time_s).epsilon(1e-12));
 }

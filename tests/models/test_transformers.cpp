@@ -66,6 +66,14 @@ TEST_CASE("vision transformers have torchvision's parameters, multiply-adds and 
       {"swin_t", 28288354, 173, 4490566656, 140141568, 106784744 - 22 * 4 - 4. * 768 * 7 * 7},
       {"swin_s", 49606258, 329, 8740875264, 228652032, 170157128 - 46 * 4 - 4. * 768 * 7 * 7},
       {"swin_b", 87768224, 329, 15430946816, 304869376, 226603016 - 46 * 4 - 4. * 1024 * 7 * 7},
+      // without stochastic depth, one 256x256 image; less the perceptrons of positions, 225 x (2 x 512 + 512 x heads)
+      // of each block, which do not depend on images
+      {"swin_v2_t", 28351570, 209, 5939690496 - 225 * (1024 * 12 + 512 * 138), 239075328,
+       179888128 - 4. * 768 * 8 * 8},
+      {"swin_v2_s", 49737442, 401, 11545857024 - 225 * (1024 * 24 + 512 * 282), 390070272,
+       289054720 - 4. * 768 * 8 * 8},
+      {"swin_v2_b", 87930848, 401, 20325134336 - 225 * (1024 * 24 + 512 * 376), 520093696,
+       385049600 - 4. * 1024 * 8 * 8},
   };
   for (const Counted& row : counted) {
     CAPTURE(row.name);
@@ -158,6 +166,34 @@ TEST_CASE("recomputed scores cost a product more and save the scores' bytes [clo
   const Model left = model("of_framework");
   CHECK(saved_bytes(left, Framework::pytorch) == saved_bytes(again, Framework::pytorch));
   CHECK(saved_bytes(left, Framework::pytorch1) == saved_bytes(kept, Framework::pytorch1));
+}
+
+TEST_CASE(
+    "cosine attention keeps queries, keys and their norms, and reads them as torchvision's kernels do "
+    "[closed form]") {
+  // Swin V2 without shift: 2 x 2 windows of 4 x 4 pixels, 8 channels in 2 heads
+  const double tokens = 64, c = 8, heads = 2, scores = heads * tokens * 16, normalized = 2 * c * tokens;
+  const auto model = [](const std::string& keys) {
+    return toy("[3, 8, 8]", "  - {name: qkv, kind: conv2d, out_channels: 24, kernel: 1}\n" +
+                                attention("heads: 2, window: 4, position_bias: true" + keys));
+  };
+  const Model plain = model(""), cosine = model(", cosine: true, position_units: 16");
+  const double image = 4 * 3 * 64, qkv = 4 * 3 * c * tokens, norms = 4 * 2 * heads * 2 * tokens;
+  CHECK(saved_bytes(plain, Framework::pytorch) == image + qkv + 4 * scores);
+  CHECK(saved_bytes(cosine, Framework::pytorch) == image + 2 * qkv + 8 * scores + norms);
+  // under autocast: the softmax, its copy in half, and the scores before the factor; queries and keys in single
+  // precision for their norms, and what is multiplied in half
+  CHECK(saved_bytes(cosine, Framework::pytorch, Precision::fp16) ==
+        2 * 3 * 64 + 2 * 3 * c * tokens + (4 + 2 + 2) * scores + norms + 4 * normalized + 2 * 3 * c * tokens);
+  CHECK(cosine.layers[1].parameter_elements() == heads + 2 * 16 + 16 + 16 * heads);
+  const LayerCosts of_plain = layer_costs(plain, 1), of_cosine = layer_costs(cosine, 1);
+  // a norm reads each value, a quotient reads and writes it; without, queries alone are read and scaled
+  CHECK(of_cosine.forward->aside_values - of_plain.forward->aside_values ==
+        3 * normalized - 2 * c * tokens + 2 * scores);
+  CHECK(of_cosine.data_gradient->aside_values - of_plain.data_gradient->aside_values ==
+        21 * normalized - 2 * c * tokens + 2 * scores);
+  CHECK(of_cosine.weight_gradient->values - of_plain.weight_gradient->values == 4 * scores);
+  CHECK(of_cosine.forward->launches - of_plain.forward->launches == 16);
 }
 
 TEST_CASE("autocast keeps residual sums of a transformer in single precision, and those of a CNN in half") {
@@ -329,4 +365,8 @@ TEST_CASE("attention refuses what it cannot read, in one line") {
         at + "windows are of one input [channels, height, width], got [12, 4]");
   CHECK(failure("[12, 4]", "heads: 2, shift: true") ==
         at + "shift and position_bias are of windows; give window too");
+  CHECK(failure("[12, 4]", "heads: 2, position_units: 8") ==
+        at + "position_units are of position_bias; give position_bias too");
+  CHECK(failure("[12, 4]", "heads: 2, cosine: true, scores: recomputed") ==
+        at + "no kernel computes the scores of cosine attention again; give scores: kept, or leave it out");
 }

@@ -49,6 +49,7 @@ constexpr Published published[] = {
     {"vgg16_bn", 138365992, 58, 15470264320, 127545344},
     {"vgg19_bn", 143678248, 70, 19632062464, 137981952},
     {"densenet121", 7978856, 364, 2834161664, 130361344},
+    {"densenet161", 28681000, 484, 7727907072, 242772864},
     {"densenet169", 14149480, 508, 3359843328, 157308416},
     {"densenet201", 20013928, 604, 4291365888, 202969600},
     {"mobilenet_v2", 3504872, 158, 300774272, 78460416, 4. * 1280 * 7 * 7},
@@ -134,6 +135,7 @@ TEST_CASE("families of the zoo have the parameters and multiply-adds of torchvis
       {"regnet_y_800mf", 6432512, 0.834},      {"regnet_y_1_6gf", 11202430, 1.612},
       {"regnet_y_3_2gf", 19436338, 3.176},     {"regnet_y_8gf", 39381472, 8.473},
       {"regnet_y_16gf", 83590140, 15.912},     {"regnet_y_32gf", 145046770, 32.28},
+      {"regnet_y_128gf", 644812894, 127.518},
   };
   for (const Documented& row : documented) {
     CAPTURE(row.name);
@@ -142,6 +144,64 @@ TEST_CASE("families of the zoo have the parameters and multiply-adds of torchvis
     CHECK(summary.parameters == row.parameters);
     CHECK(std::abs(static_cast<double>(summary.forward_macs) / 1e9 - row.giga_macs) <= 0.0005001);
   }
+}
+
+TEST_CASE("networks of timm and of papers have the parameters that are published for them") {
+  // timm's results/model_metadata-in1k.csv and results/benchmark-infer-amp-nhwc-pt113-cu117-rtx3090.csv, in millions with
+  // two decimals. Xception: Chollet, arXiv:1610.02357, table 3. MobileNet: Howard et al., arXiv:1704.04861, tables 6
+  // and 8, 4.2, 2.6, 1.3 and 0.5 million (timm: 4.23).
+  constexpr std::pair<const char*, double> published_millions[] = {{"resnext101_32x4d", 44.18},
+                                                                   {"resnext101_32x16d", 194.03},
+                                                                   {"se_resnet50", 28.09},
+                                                                   {"se_resnet101", 49.33},
+                                                                   {"se_resnet152", 66.82},
+                                                                   {"se_resnext50_32x4d", 27.56},
+                                                                   {"se_resnext101_32x4d", 48.96},
+                                                                   {"se_resnext101_64x4d", 88.23},
+                                                                   {"resnet50c", 25.58},
+                                                                   {"resnet152c", 60.21},
+                                                                   {"resnet50d", 25.58},
+                                                                   {"resnet101d", 44.57},
+                                                                   {"resnet152d", 60.21},
+                                                                   {"resnet50_v2", 25.55},
+                                                                   {"resnet101_v2", 44.54},
+                                                                   {"resnet152_v2", 60.19},
+                                                                   {"darknet53", 41.61},
+                                                                   {"mobilenet_v1", 4.23},
+                                                                   {"mixer_s_16", 18.53},
+                                                                   {"mixer_s_32", 19.10},
+                                                                   {"mixer_b_16", 59.88},
+                                                                   {"mixer_b_32", 60.29},
+                                                                   {"mixer_l_16", 208.20},
+                                                                   {"mixer_l_32", 206.94},
+                                                                   {"vit_s_32", 22.88},
+                                                                   {"vit_b_8", 86.58},
+                                                                   {"vit_l_14", 304.20},
+                                                                   {"vit_g_14", 1012.61},
+                                                                   {"deit3_small", 22.06},
+                                                                   {"deit3_base", 86.59},
+                                                                   {"deit3_large", 304.37},
+                                                                   {"swin_l", 196.53},
+                                                                   {"convnext_xlarge", 350.20}};
+  for (const auto& [name, millions] : published_millions) {
+    CAPTURE(name);
+    CHECK(std::round(static_cast<double>(summarize(model_from(name)).parameters) / 1e4) ==
+          std::round(millions * 100));
+  }
+  // windows of 12 for images of 384 pixels: timm's swin_base_ and swin_large_patch4_window12_384
+  const auto wide_windows = [](const char* name) {
+    return static_cast<double>(
+        summarize(model_from(fmt::format("{{name: {}, input: [3, 384, 384], window: 12}}", name)))
+            .parameters);
+  };
+  CHECK(std::round(wide_windows("swin_b") / 1e4) == 8790);
+  CHECK(std::round(wide_windows("swin_l") / 1e4) == 19674);
+  CHECK(summarize(model_from("xception")).parameters == 22855952);
+  for (const auto& [width, millions] : {std::pair{24, 2.6}, {16, 1.3}, {8, 0.5}})
+    CHECK(std::round(
+              static_cast<double>(
+                  summarize(model_from(fmt::format("{{name: mobilenet_v1, width: {}}}", width))).parameters) /
+              1e5) == std::round(millions * 10));
 }
 
 TEST_CASE("segmentation networks have torchvision's parameters, multiply-adds and saved activations") {
@@ -260,7 +320,15 @@ TEST_CASE("models are found however their names are written, and keep the zoo's 
                                       {"vit_small_patch16_224", "deit_small"},
                                       {"deit_small_patch16_224", "deit_small"},
                                       {"swin_tiny_patch4_window7_224", "swin_t"},
-                                      {"swin_base_patch4_window7_224", "swin_b"}}) {
+                                      {"swin_base_patch4_window7_224", "swin_b"},
+                                      {"swinv2_tiny_window8_256", "swin_v2_t"},
+                                      {"vit_giant_patch14_224", "vit_g_14"},
+                                      {"deit3_base_patch16_224", "deit3_base"},
+                                      {"mixer_b16_224", "mixer_b_16"},
+                                      {"SE-ResNeXt101-32x4d", "se_resnext101_32x4d"},
+                                      {"resnetv2_50", "resnet50_v2"},
+                                      {"resnet101_v1d", "resnet101d"},
+                                      {"mobilenet1.0", "mobilenet_v1"}}) {
     const Model model = model_from(written);
     CHECK(model.name == name);
     CHECK(summarize(model).parameters == summarize(model_from(name)).parameters);

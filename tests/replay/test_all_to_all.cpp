@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/plan/validate.h"
+#include "sim/replay/all_to_all.h"
 #include "sim/replay/fidelity.h"
 #include "sim/replay/fold.h"
 #include "tests/laws/random_experiment.h"
@@ -129,6 +130,18 @@ TEST_CASE("an all-to-all counts, turns round and sizes the messages that it stan
     CHECK(turned == messages);
     CHECK(round.largest_fraction() >= largest);
   }
+}
+
+TEST_CASE("pairs of classes have the messages of their members, less those of one host") {
+  AllToAllFlows flows;
+  flows.apart = {{0, 0}, {1, 1}, {2, 2}};
+  const std::vector<std::uint32_t> class_of{0, 0, 1};
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> messages;
+  CHECK(ClassPairs(flows, class_of, class_of).all_of([&](const ClassPairs::Pair& pair) {
+    messages[{pair.sender_class, pair.receiver_class}] = pair.messages;
+    return true;
+  }));
+  CHECK(messages == decltype(messages){{{0, 0}, 2}, {{0, 1}, 2}, {{1, 0}, 2}});
 }
 
 TEST_CASE("two halves are the way between hosts, whoever they are [random]") {

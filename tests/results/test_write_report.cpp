@@ -297,6 +297,24 @@ TEST_CASE("report: phases and pauses of an elastic run are a curve over time") {
   CHECK(y[2] - y[5] == approx(20 * image).epsilon(1e-3));
 }
 
+TEST_CASE("report: accuracy and loss of runs that learn are curves over time and over steps") {
+  Results results{"learning", {run_of("1", 2, 20), run_of("2", 4, 40)}, {}};
+  results.runs[0].learning = {{1, 30, 2.5, 0.125}, {2, 60, 1.25, 0.5}};
+  results.runs[1].learning = {{1, 10, 2.5, 0.25}, {2, 20, 1.5, 0.375}};
+  const XmlElement page = parse_xml(report(results));
+  for (const char* label :
+       {"accuracy over time", "accuracy over steps", "loss over time", "loss over steps"}) {
+    CAPTURE(label);
+    const XmlElement& chart = drawing(page, label);
+    CHECK(chart.all("path", "line").size() == 2);
+    // The longest of the runs takes a minute, and so does the axis.
+    if (std::string(label).ends_with("time"))
+      CHECK(std::ranges::any_of(chart.all("text"), [](const XmlElement* text) {
+        return text->text.find("min") != std::string::npos;
+      }));
+  }
+}
+
 TEST_CASE("report: of large results a part is drawn, and the page says which") {
   Results results{"large", {}, {}};
   for (int batch = 0; batch < 100; ++batch)

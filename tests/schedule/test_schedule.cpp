@@ -113,6 +113,17 @@ TEST_CASE("schedule: a job on more hosts than it needs runs at what that costs")
   CHECK(two.scattered_share == approx(2 * 20 / (2 * 20 + 10 + 10.5 + 200)));
 }
 
+TEST_CASE("schedule: of jobs that begin together those with most GPUs get hosts of their own") {
+  // Hosts of 4, a job of 2 first in the queue: the jobs of 3 fill a host each, and it is spread over what is left.
+  const auto apart = kinds_of({{{0, 1, 2, 3}, {{0, 1, 2, 3}, {0, 1, 0.5, 0.5}}}});
+  const std::vector<Job> jobs{
+      {"model", 0, 10, 2, apart}, {"model", 0, 30, 3, apart}, {"model", 0, 30, 3, apart}};
+  const ScheduleOutcome outcome = run_schedule(jobs, *srtf(), {{{8, 4}}, 0});
+  CHECK(outcome.completion_s[0] == approx(20));
+  CHECK(outcome.completion_s[1] == approx(10));
+  CHECK(outcome.completion_s[2] == approx(10));
+}
+
 TEST_CASE("schedule: jobs go where they are fastest, and to the other kind when that is taken") {
   const auto both = kinds_of({{{0, 1, 2}}, {{0, 4, 8}}});
   const std::vector<Job> jobs{{"model", 0, 40, 2, both}, {"model", 0, 80, 2, both}};

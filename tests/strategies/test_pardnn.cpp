@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 
@@ -132,6 +133,13 @@ TEST_CASE("the partitioner sees tensors as they are") {
   CHECK(bytes("a1.update") == 0);
   CHECK(bytes("images") == 8 * 3 * 32 * 32 * 4);
   CHECK(bytes("stem_relu.gradient_sum") == 8 * 32 * 32 * 32 * 4);
+  // The first layer reads the images to compute its result and again for its weights' gradient; nobody else does.
+  std::vector<std::string> readers;
+  for (NodeId v = 0; v < graph.dag.size(); ++v)
+    if (graph.nodes[v].name == "images")
+      for (const NodeId reader : graph.dag.children(v)) readers.push_back(graph.nodes[reader].name);
+  std::sort(readers.begin(), readers.end());
+  CHECK(readers == std::vector<std::string>{"stem.forward", "stem.weight_gradient"});
 }
 
 TEST_CASE("pardnn's graph has an update after all that reads its parameters, and no bytes between them") {
