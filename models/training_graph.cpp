@@ -10,6 +10,7 @@
 #include "models/frozen.h"
 #include "models/segments.h"
 #include "models/static_plan.h"
+#include "models/token_order.h"
 #include "models/training_graph_builder.h"
 #include "models/unfused_work.h"
 
@@ -19,6 +20,7 @@ TrainingGraphBuilder::TrainingGraphBuilder(const Model& model, const TrainingOpt
     : element_(element_bytes(options.precision)), framework_(framework_memory(options.framework)) {
   graph_.model = model;
   graph_.options = options;
+  graph_.options.on_tokens = computes_on_tokens(model);
   const std::size_t n = model.layers.size();
   readers_.resize(n);
   needs_gradient_.resize(n);

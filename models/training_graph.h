@@ -98,6 +98,7 @@ struct TrainingOptions {
   Framework framework = Framework::pytorch;
   ExecutionMode execution = ExecutionMode::eager;
   Layout layout = Layout::nchw;
+  bool on_tokens = false;  ///< its values lie channels last, whatever `layout` (token_order.h): of the model
   bool one_process_a_host = false;     ///< else one a device
   std::optional<UpdateMode> update{};  ///< the framework's default where absent
 

@@ -26,12 +26,7 @@ Software software_of(const Measurement& m) {
     alone.layout = layout_of_kernels(m.precision);
     return alone;
   }
-  TrainingOptions options;
-  options.precision = m.precision;
-  options.framework = m.software;
-  options.execution = m.execution;
-  options.layout = m.layout;
-  return Software(options);
+  return Software(measured_options(m));
 }
 
 /// @param host_factor of the host that it was measured on (measured_hosts.h); nothing: not known

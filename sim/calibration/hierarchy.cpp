@@ -124,13 +124,7 @@ Hierarchy::Term Hierarchy::unknown(const std::string& name, double prior, double
 
 /// The layout that a row's kernels ran in.
 static Layout layout_of(const Measurement& m) {
-  if (!m.whole_network()) return layout_of_kernels(m.precision);
-  TrainingOptions options;
-  options.precision = m.precision;
-  options.framework = m.software;
-  options.execution = m.execution;
-  options.layout = m.layout;
-  return kernel_layout(options);
+  return m.whole_network() ? kernel_layout(measured_options(m)) : layout_of_kernels(m.precision);
 }
 
 HierarchyRow Hierarchy::row_of(const Measurement& m, std::size_t device) const {

@@ -11,6 +11,7 @@
 
 #include "models/layer_costs.h"
 #include "models/model.h"
+#include "models/token_order.h"
 #include "sim/base/csv.h"
 #include "sim/base/names.h"
 
@@ -132,12 +133,7 @@ const Model& measured_model(const Measurement& m) {
 }
 
 TrainingGraph measured_graph(const Measurement& m) {
-  TrainingOptions options;
-  options.framework = m.software;
-  options.execution = m.execution;
-  options.precision = m.precision;
-  options.optimizer = m.optimizer;
-  return build_training_graph(measured_model(m), options);
+  return build_training_graph(measured_model(m), measured_options(m));
 }
 
 // A number of a kernel's text; 0 where there is none.
@@ -299,6 +295,17 @@ std::string network_family(const std::string& model) {
   if (name.starts_with("se_")) return "se_" + network_family(name.substr(3));
   if (name.starts_with("wide_")) return "resnet";
   return name.substr(0, name.find_first_of("0123456789_."));
+}
+
+TrainingOptions measured_options(const Measurement& m) {
+  TrainingOptions options;
+  options.framework = m.software;
+  options.execution = m.execution;
+  options.precision = m.precision;
+  options.layout = m.layout;
+  options.optimizer = m.optimizer;
+  options.on_tokens = computes_on_tokens(measured_model(m));
+  return options;
 }
 
 std::vector<Work> measured_work(const Measurement& m) {

@@ -72,8 +72,9 @@ StepTimes step_times(const Model& model, const ShowArguments& arguments) {
   if (device.peak_flops.count(options.precision) == 0)
     throw InputError(pos, fmt::format("--precision: {} has no {}", device.name, *precision));
   StepTimes times{device.name, *precision, arguments.batch, 0, std::vector<double>(model.layers.size())};
-  const CostModel cost{Software(options)};
-  for (const Operation& op : build_training_graph(model, options).operations) {
+  const TrainingGraph graph = build_training_graph(model, options);
+  const CostModel cost{Software(graph.options)};
+  for (const Operation& op : graph.operations) {
     const double time_s = cost.time_s(op.work, static_cast<double>(arguments.batch), device);
     times.layer_s[op.layer] += time_s;
     times.step_s += time_s;

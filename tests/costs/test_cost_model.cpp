@@ -186,7 +186,26 @@ TEST_CASE("TensorFlow turns graphs in values of four bytes into channels first, 
           CHECK(Software(options).layout == expected);
           CHECK(Software(options).costs.convolution ==
                 software_costs(options.framework, execution, expected).convolution);
+          options.on_tokens = true;
+          CHECK(Software(options).layout == Layout::nhwc);
         }
+}
+
+TEST_CASE("what computes on tokens takes as long in either layout of convolutions") {
+  const auto step_s = [](const std::string& name, Layout layout) {
+    TrainingOptions options;
+    options.precision = Precision::fp16;
+    options.layout = layout;
+    const TrainingGraph graph = build_training_graph(read_model(parse_yaml(name, "model")), options);
+    const DeviceType device = load_device("rtx-3090", {"test", 1, 1});
+    const CostModel cost{Software(graph.options)};
+    double sum_s = 0;
+    for (const Operation& op : graph.operations) sum_s += cost.time_s(op.work, 32, device);
+    return sum_s;
+  };
+  for (const char* name : {"vit_b_16", "swin_t", "convnext_tiny"})
+    CHECK_MESSAGE(step_s(name, Layout::nchw) == step_s(name, Layout::nhwc), name);
+  CHECK(step_s("resnet50", Layout::nchw) != step_s("resnet50", Layout::nhwc));
 }
 
 TEST_CASE("what is fused has no launch and no issue, by compilers and with normalizations") {

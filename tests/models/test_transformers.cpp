@@ -13,6 +13,7 @@
 #include "models/layer_costs.h"
 #include "models/summary.h"
 #include "models/tensor_bytes.h"
+#include "models/token_order.h"
 #include "models/training_graph.h"
 #include "tests/models/model_text.h"
 
@@ -88,6 +89,14 @@ TEST_CASE("vision transformers have torchvision's parameters, multiply-adds and 
     CHECK(attention_macs == row.attention_macs);
     if (row.saved_bytes > 0) CHECK(saved_bytes(model, Framework::pytorch1) == row.saved_bytes);
   }
+}
+
+TEST_CASE("transformers, ConvNeXt and mixers compute on tokens, CNNs and the U-Net of diffusion do not") {
+  for (const char* name : {"vit_b_16", "deit3_small", "swin_t", "swin_v2_t", "convnext_tiny", "mixer_b_16"})
+    CHECK_MESSAGE(computes_on_tokens(model_from(name)), name);
+  for (const char* name :
+       {"resnet50", "vgg16", "alexnet", "se_resnet50", "inception_v3", "unet", "ddpm_cifar10", "lenet5"})
+    CHECK_MESSAGE(!computes_on_tokens(model_from(name)), name);
 }
 
 TEST_CASE("DeiT has the parameters of its paper") {

@@ -120,6 +120,9 @@ TEST_CASE("volume is the closed form, whatever the devices, batch and filters") 
                 approx(4 * (inputs + 2 * filters + 2 * outputs + partial)).epsilon(1e-12));
           CHECK(experiment.report().partition->connectivity_bytes ==
                 approx(result.comm_bytes).epsilon(1e-12));
+          // Counted once for all devices that get them, inputs and partial gradients are cut once.
+          CHECK(experiment.report().partition->cut_bytes ==
+                approx(4 * ((inputs + partial) / others + 2 * filters + 2 * outputs)).epsilon(1e-12));
         }
       }
     }
@@ -207,6 +210,9 @@ TEST_CASE("probed shares follow the speed of devices and equal ones begin with t
       experiment.graph(), experiment.machine(), experiment.cost(), {1, std::nullopt, {}}};
   const auto probed = share_filters(input, FilterShares::probed, 0, 3);
   CHECK(probed[0].filters == std::vector<std::int64_t>{2, 2, 4});
+  // Twice the filters at twice the speed: forward and weight gradient of 3 images, 3 x 25 weights a filter.
+  for (const double time_s : probed[0].time_s)
+    CHECK(time_s == approx(2 * 3 * 2 * (2 * 28 * 28 * 3 * 25) / 1e6).epsilon(1e-9));
   // 9 filters: 2.25, 2.25 and 4.5 round to 2, 2 and 5.
   CHECK(probed[1].filters == std::vector<std::int64_t>{2, 2, 5});
   // What does not divide goes to the master first, and then to the others from device 0 on.
