@@ -9,9 +9,9 @@
 #include <optional>
 #include <utility>
 
+#include "models/frozen.h"
 #include "models/tensor_bytes.h"
 #include "sim/lowering/graph_index.h"
-#include "sim/lowering/placed_plan.h"
 #include "sim/lowering/plan_ops.h"
 
 namespace convoy::inline strategies {
@@ -41,24 +41,29 @@ struct FilterExchange {
 
 class FilterPlanner {
  public:
-  FilterPlanner(const FilterOptions& options, const StrategyInput& input, double images)
+  FilterPlanner(const FilterOptions& options, const StrategyInput& input, std::uint32_t devices,
+                double images)
       : options_(options),
         input_(input),
         graph_(input.graph),
         tensor_bytes_(input.graph),
         index_(input.graph),
+        devices_(devices),
         images_(images) {
     work_.images = images;
-    if (input.meaning) begin_meaning();
-    for (SharedConvolution& shared : share_filters(input, options.shares, options.master, images))
+    work_.micro_batches = options.placed.micro_batches;
+    work_.replicas = options.placed.replicas;
+    work_.devices_a_replica = devices;
+    if (input.meaning && work_.replicas == 1) begin_meaning();
+    for (SharedConvolution& shared : share_filters(input, options.shares, options.master, images, devices))
       add_exchange(std::move(shared));
     for (FilterExchange& exchange : exchanges_) add_messages(exchange);
   }
 
-  ReportedPlan build() {
+  Annotation build() {
     work_.devices.push_back(master());
     add_workers();
-    return {plan_placed(std::move(work_), input_.machine, input_.cost), {.partition = summary()}};
+    return {std::move(work_), options_.placed.sync, {.partition = summary()}};
   }
 
  private:
@@ -94,7 +99,7 @@ class FilterPlanner {
         if (is_convolution(layer) && input != image_input && !maker_of(input)) return;
     work_.meaning = std::make_shared<Meaning>();
     work_.meaning->layouts = {{Region{}}};
-    work_.meaning->has_images.assign(input_.machine.devices.size(), false);
+    work_.meaning->has_images.assign(devices_, false);
     work_.meaning->has_images[options_.master] = true;
   }
   static constexpr std::uint32_t all_of_it = 0;
@@ -119,7 +124,7 @@ class FilterPlanner {
   }
 
   std::uint32_t slices_of(const FilterExchange& e) {
-    PartLayout layout(input_.machine.devices.size());
+    PartLayout layout(devices_);
     for (EndpointId d = 0; d < layout.size(); ++d) {
       if (d == options_.master) continue;
       layout[d].images.emplace();
@@ -237,7 +242,9 @@ class FilterPlanner {
     PlacedDevice device;
     device.name = "master";
     device.members = {options_.master};
-    device.states = graph_.resident_bytes();
+    for (const Parameter& parameter : graph_.parameters)
+      device.parameters.push_back(static_cast<double>(parameter.elements));
+    for (const Layer& layer : graph_.model.layers) device.frozen_elements += frozen_elements(layer);
     std::map<OpId, const FilterExchange*> begins;
     std::vector<bool> moved(graph_.operations.size());  // weight gradients that run with the data gradient
     for (const FilterExchange& e : exchanges_) {
@@ -249,6 +256,7 @@ class FilterPlanner {
     std::vector<std::size_t> positions(graph_.operations.size(), Lifetime::nowhere);
     std::size_t count = 0;
     const auto add = [&](PlanOp op) {
+      if (op.work.phase != Phase::forward) device.steps.back().forward = false;
       device.steps.back().ops.push_back(std::move(op));
       return count++;
     };
@@ -273,6 +281,7 @@ class FilterPlanner {
       if (!forward && e.data_gradient)
         positions[e.weight_gradient] = add(kernel(e, e.weight_gradient, options_.master));
       device.steps.emplace_back().receives.push_back(forward ? e.outputs : e.results);
+      if (!forward && work_.micro_batches > 1) add(added_filters(e));
       if (!forward && e.data_gradient) {
         const double come = e.shared ? 1 : static_cast<double>(e.workers.size());
         const bool own = e.convolution.filters[options_.master] > 0;
@@ -309,11 +318,19 @@ class FilterPlanner {
     return op;
   }
 
+  /// What workers made of their filters' gradients, added to those of the micro-batches before.
+  PlanOp added_filters(const FilterExchange& e) const {
+    double bytes = 0;
+    for (const EndpointId d : e.workers) bytes += e.convolution.fraction(d) * e.filter_bytes;
+    return elementwise_op(graph_.operations[e.weight_gradient].name + " sum",
+                          bytes / element_bytes(graph_.options.precision), 3 * bytes);
+  }
+
   // Workers with the same filters of every layer, and equally many images of it, have one program.
 
   void add_workers() {
     std::map<std::pair<std::uint32_t, std::vector<std::int64_t>>, std::vector<EndpointId>> alike;
-    for (EndpointId d = 0; d < input_.machine.devices.size(); ++d) {
+    for (EndpointId d = 0; d < devices_; ++d) {
       if (d == options_.master) continue;
       std::vector<std::int64_t> filters;
       for (const FilterExchange& e : exchanges_) filters.push_back(e.convolution.filters[d]);
@@ -349,8 +366,10 @@ class FilterPlanner {
     const auto use = [&](const std::vector<std::size_t>& tensors) {
       for (const std::size_t tensor : tensors) device.tensors[tensor].life.use(count - 1);
     };
-    const auto begin_step = [&] {
-      device.steps.emplace_back().after_sends = true;
+    const auto begin_step = [&](bool forward) {
+      PlacedStep& step = device.steps.emplace_back();
+      step.after_sends = true;
+      step.forward = forward;
       if (under_way.empty()) return;
       add(memory_op("release", {}, {}));
       use(std::exchange(under_way, {}));
@@ -361,6 +380,7 @@ class FilterPlanner {
       const auto add_sum = [&] {
         device.steps.back().sends = {e.partials};
         device.steps.emplace_back().receives = {e.partials};
+        device.steps.back().forward = false;
         device.steps.back().sends = {e.results};
         const double others = static_cast<double>(e.workers.size()) - 1;
         add(sum_of_partials(e, others, slice(e, d), e.slices));
@@ -368,7 +388,7 @@ class FilterPlanner {
       };
       if (e.convolution.filters[d] == 0) continue;
       const double filter_bytes = e.convolution.fraction(d) * e.filter_bytes;
-      begin_step();
+      begin_step(step.forward);
       device.steps.back().receives = {step.forward ? e.inputs : e.gradients};
       if (step.forward && e.shared) {
         add(memory_op("take in", {}, {}));
@@ -392,7 +412,7 @@ class FilterPlanner {
         if (e.data_gradient && e.shared) add_sum();
       }
     }
-    begin_step();
+    begin_step(false);
     device.steps.back().name = "end";
     return device;
   }
@@ -416,7 +436,7 @@ class FilterPlanner {
   PartitionSummary summary() const {
     PartitionSummary summary;
     summary.method = filter_shares_names[static_cast<std::size_t>(options_.shares)];
-    std::vector<double> time_s(input_.machine.devices.size(), 0.0);
+    std::vector<double> time_s(devices_, 0.0);
     for (const FilterExchange& e : exchanges_) {
       if (!e.workers.empty()) summary.cut_bytes += e.input_bytes + partial_bytes(e);
       for (const EndpointId d : e.workers) {
@@ -429,6 +449,8 @@ class FilterPlanner {
     }
     double total_s = 0, longest_s = 0;
     for (const double t : time_s) total_s += t, longest_s = std::max(longest_s, t);
+    for (double* bytes : {&summary.connectivity_bytes, &summary.cut_bytes})
+      *bytes *= work_.micro_batches * work_.replicas;
     if (total_s > 0) summary.load_imbalance = longest_s / (total_s / static_cast<double>(time_s.size()));
     return summary;
   }
@@ -438,15 +460,17 @@ class FilterPlanner {
   const TrainingGraph& graph_;
   const TensorBytes tensor_bytes_;
   const GraphIndex index_;
-  double images_;
+  std::uint32_t devices_;  ///< of a replica
+  double images_;          ///< of a micro-batch
   PlacedWork work_;
   std::vector<FilterExchange> exchanges_;  ///< by layer
 };
 
 }  // namespace
 
-ReportedPlan plan_filters(const FilterOptions& options, const StrategyInput& input, double images) {
-  return FilterPlanner(options, input, images).build();
+Annotation annotate_filters(const FilterOptions& options, const StrategyInput& input, std::uint32_t devices,
+                            double images) {
+  return FilterPlanner(options, input, devices, images).build();
 }
 
 }  // namespace convoy::strategies
