@@ -31,6 +31,8 @@ struct ScheduledStep {
 /// ones first, then those of earlier micro-batches, then those of lower devices. Since the orders come from
 /// one schedule of all devices, in which senders wait as they do in the plan, following them cannot block.
 /// @param steps by device
+/// @throws std::logic_error where there is no such schedule: two devices that each wait for what they have sent
+/// before they take what the other has
 std::vector<std::vector<ScheduledStep>> order_micro_batches(
     const std::vector<std::vector<OrderedStep>>& steps, std::uint32_t micro_batches);
 
