@@ -213,8 +213,7 @@ PlanOp FilterExchanges::sum_of_partials(const FilterExchange& e, double addition
 }
 
 PlanOp FilterExchanges::added_filters(const FilterExchange& e) const {
-  double bytes = 0;
-  for (const EndpointId d : e.workers) bytes += e.convolution.fraction(d) * e.filter_bytes;
+  const double bytes = returned_bytes(e);
   return elementwise_op(graph_.operations[e.weight_gradient].name + " sum",
                         bytes / element_bytes(graph_.options.precision), 3 * bytes);
 }

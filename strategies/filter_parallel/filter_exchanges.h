@@ -60,6 +60,12 @@ class FilterExchanges {
   }
   /// Of a data gradient that a worker makes of its filters.
   static double partial_bytes(const FilterExchange& e) { return e.data_gradient ? e.input_bytes : 0; }
+  /// Of the filters whose gradients workers make.
+  static double returned_bytes(const FilterExchange& e) {
+    double bytes = 0;
+    for (const EndpointId d : e.workers) bytes += e.convolution.fraction(d) * e.filter_bytes;
+    return bytes;
+  }
   /// The first operation of a convolution's backward pass.
   static OpId backward_of(const FilterExchange& e) { return e.data_gradient.value_or(e.weight_gradient); }
 

@@ -79,7 +79,11 @@ class FilterPlanner {
       if (!forward && e.data_gradient)
         positions[e.weight_gradient] = add(exchanges_.kernel(e, e.weight_gradient, options_.master));
       device.steps.emplace_back().receives.push_back(forward ? e.outputs : e.results);
-      if (!forward && work_.micro_batches > 1) add(exchanges_.added_filters(e));
+      if (!forward && work_.micro_batches > 1) {
+        const std::size_t added = add(exchanges_.added_filters(e));
+        device.tensors.push_back(
+            {{MemoryClass::gradients, FilterExchanges::returned_bytes(e)}, {added, added}});
+      }
       if (!forward && e.data_gradient) {
         const double come = e.shared ? 1 : static_cast<double>(e.workers.size());
         const bool own = e.convolution.filters[options_.master] > 0;
