@@ -179,13 +179,11 @@ StagedPasses replica_passes(const StrategyInput& input, const std::vector<Replic
   return passes;
 }
 
-Plan plan_replicas(const StrategyInput& input, const GradientSync& sync,
-                   const std::vector<ReplicaClass>& replicas, std::int64_t micro_batches,
-                   const std::optional<Averaging>& averaging) {
-  const WholeNetwork own(input.graph);
-  return plan_stages(input.graph, input.machine, input.cost, (input.network ? *input.network : own).stages(),
-                     replica_passes(input, replicas, micro_batches, averaging), sync, input.network)
-      .plan;
+Annotation annotate_replicas(const StrategyInput& input, const GradientSync& sync,
+                             const std::vector<ReplicaClass>& replicas, std::int64_t micro_batches,
+                             const std::optional<Averaging>& averaging) {
+  return {WholeLayers{replica_passes(input, replicas, micro_batches, averaging), std::nullopt, input.network},
+          sync};
 }
 
 }  // namespace convoy::strategies

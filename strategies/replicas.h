@@ -5,10 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/lowering/gradient_sync.h"
-#include "sim/lowering/stage_plan.h"
+#include "strategies/annotator.h"
 #include "strategies/cost_table.h"
-#include "strategies/strategy.h"
 
 namespace convoy::inline strategies {
 
@@ -62,10 +60,10 @@ void check_plan_size(const StrategyInput& input, std::int64_t micro_batches, std
 StagedPasses replica_passes(const StrategyInput& input, const std::vector<ReplicaClass>& replicas,
                             std::int64_t micro_batches, const std::optional<Averaging>& averaging = {});
 
-/// The plan of such replicas whose gradients are summed, or parameters averaged, as `sync` says. @throws
-/// InputError as replica_passes()
-Plan plan_replicas(const StrategyInput& input, const GradientSync& sync,
-                   const std::vector<ReplicaClass>& replicas, std::int64_t micro_batches,
-                   const std::optional<Averaging>& averaging = {});
+/// Such replicas whose gradients are summed, or parameters averaged, as `sync` says. @throws InputError as
+/// replica_passes()
+Annotation annotate_replicas(const StrategyInput& input, const GradientSync& sync,
+                             const std::vector<ReplicaClass>& replicas, std::int64_t micro_batches,
+                             const std::optional<Averaging>& averaging = {});
 
 }  // namespace convoy::strategies

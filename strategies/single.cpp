@@ -21,7 +21,7 @@ const Keys<SingleOptions>& single_keys() {
   return keys;
 }
 
-class Single : public Strategy {
+class Single : public Annotator {
  public:
   explicit Single(std::int64_t micro_batches) : micro_batches_(micro_batches) {}
 
@@ -43,9 +43,10 @@ class Single : public Strategy {
     return StepFloor{step_s, images, fmt::format("at least {} a step for computing", format_time(step_s))};
   }
 
-  ReportedPlan steady_plan(const StrategyInput& input) const override {
+  Annotation annotate(const StrategyInput& input) const override {
     input.batch.divided(1, micro_batches_, fmt::format("{} micro-batches", micro_batches_));
-    return {single_plan(input, input.batch.over(1), micro_batches_)};
+    return annotate_replicas(input, {}, {{input.machine.devices[0].type, input.batch.over(1), {0}}},
+                             micro_batches_);
   }
 
  private:
@@ -63,10 +64,6 @@ std::unique_ptr<Strategy> read_single(YamlMap& map) {
 StrategyEntry single_entry() {
   return {"single", "one device does everything", texts_of(single_keys()), &read_single,
           "[{micro_batches: [1, 2, 4, 8, 16]}]"};
-}
-
-Plan single_plan(const StrategyInput& input, std::int64_t batch, std::int64_t micro_batches) {
-  return plan_replicas(input, {}, {{input.machine.devices[0].type, batch, {0}}}, micro_batches);
 }
 
 }  // namespace convoy::strategies

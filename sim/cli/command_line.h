@@ -13,7 +13,8 @@
 
 namespace convoy::inline cli {
 
-/// The sub-commands and their arguments; `command` is what the command line chose.
+/// The sub-commands and their arguments; `command` is what the command line chose. The commands are added in
+/// command_line_*.cpp, with arguments of command_arguments.cpp.
 struct CommandLine {
   CLI::App app{"Simulates distributed training of convolutional networks.", "convoy"};
   std::function<Exit()> command;
@@ -63,9 +64,12 @@ struct CommandLine {
 
   void add_file(CLI::App* sub, std::string& file, const char* what = "experiment (YAML)");
   void add_settings(CLI::App* sub, std::vector<std::string>& settings, const char* section = "experiment");
+  static void add_jobs(CLI::App* sub, std::size_t& jobs);
   void add_progress(CLI::App* sub, Progress::Style& style);
 
   // What stands for an argument's value, in help and for completion.
+  static ArgumentValues::Names names_of(const std::string& subject);  ///< of `convoy show`
+  static ArgumentValues::Names fixed(std::vector<std::string> names);
   CLI::Option* takes_file(CLI::Option* option);
   CLI::Option* takes_folder(CLI::Option* option);
   /// Refuses what is not one of the names.

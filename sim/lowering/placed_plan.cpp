@@ -4,33 +4,74 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <tuple>
 #include <utility>
 
-#include "sim/lowering/compute_tasks.h"
+#include "models/frozen.h"
+#include "sim/lowering/grouped_launch.h"
+#include "sim/lowering/held_normalization.h"
 #include "sim/lowering/micro_batch_order.h"
+#include "sim/lowering/replica_program.h"
 
 namespace convoy::inline lowering {
 namespace {
 
+StageOp stage_op(const PlanOp& op) {
+  const auto fixed = [](const std::vector<MemoryDelta>& deltas) {
+    std::vector<StageMemory> memory;
+    for (const MemoryDelta& delta : deltas) memory.push_back({delta.memory_class, 0, delta.bytes});
+    return memory;
+  };
+  return {op.operation == PlanOp::of_plan ? StageOp::none : op.operation,
+          op.name,
+          op.work,
+          fixed(op.allocates),
+          fixed(op.frees),
+          op.images};
+}
+
+/// What a device does with a micro-batch, as one pass that goes forward and backward.
+struct PlacedPass {
+  Stage stage;
+  std::vector<std::size_t> first;  ///< by step: position of its first operation; then that behind the last
+
+  explicit PlacedPass(const PlacedDevice& device) {
+    for (const PlacedStep& step : device.steps) {
+      first.push_back(stage.backward.size());
+      for (const PlanOp& op : step.ops) stage.backward.push_back(stage_op(op));
+      if (!step.takes_in) continue;
+      stage.backward.back().op = *step.takes_in;
+      stage.backward.back().again = true;  // the operation itself runs elsewhere
+    }
+    first.push_back(stage.backward.size());
+    for (const PlanOp& op : device.update) stage.update.push_back(stage_op(op));
+  }
+};
+
 class PlacedPlanner {
  public:
-  PlacedPlanner(PlacedWork work, const Machine& machine, const CostModel& cost)
-      : work_(std::move(work)), machine_(machine), cost_(cost) {}
+  PlacedPlanner(PlacedWork work, const TrainingGraph& graph, const Machine& machine, const CostModel& cost,
+                const GradientSync& sync)
+      : work_(std::move(work)), graph_(graph), machine_(machine), cost_(cost), sync_(sync) {}
 
   Plan build() {
-    plan_.images = work_.images * work_.micro_batches;
+    plan_.images = work_.images * work_.micro_batches * work_.replicas;
     if (work_.meaning) begin_meaning();
     for (const PlacedMessage& message : work_.messages) add_communications(message);
     for (PlacedDevice& device : work_.devices) place_tensors(device.tensors, operations(device));
     const std::vector<std::vector<ScheduledStep>> order = orders();
-    for (std::size_t d = 0; d < work_.devices.size(); ++d)
-      plan_.roles.push_back(role(work_.devices[d], order[d]));
+    for (std::size_t d = 0; d < work_.devices.size(); ++d) add_roles(work_.devices[d], order[d]);
     return std::move(plan_);
   }
 
  private:
+  /// That of replica r which stands for a device of the first.
+  EndpointId endpoint(std::uint32_t r, EndpointId device) const {
+    return r * work_.devices_a_replica + device;
+  }
+
   static std::vector<PlanOp*> operations(PlacedDevice& device) {
     std::vector<PlanOp*> program;
     for (PlacedStep& step : device.steps)
@@ -49,13 +90,37 @@ class PlacedPlanner {
   }
 
   /// What an operation means of a micro-batch.
-  void mean(PlanOp& op, std::uint32_t micro_batch) const {
-    if (op.meaning == no_meaning) return;
+  OpMeaning meaning_of(const PlanOp& op, std::int64_t micro_batch) const {
     OpMeaning meaning = work_.meaning->operations[op.meaning];
     meaning.micro_batch = micro_batch;
-    meaning.images.first += micro_batch * work_.images;
-    op.meaning = static_cast<std::uint32_t>(plan_.meaning->operations.size());
-    plan_.meaning->operations.push_back(meaning);
+    meaning.images.first += static_cast<double>(micro_batch) * work_.images;
+    return meaning;
+  }
+
+  /// Tells it of the operations of a device's passes as they are added.
+  class PassMeaning : public PassMessages {
+   public:
+    PassMeaning(const PlacedPlanner& planner, const PlacedDevice& device) : planner_(planner) {
+      for (const PlacedStep& step : device.steps)
+        for (const PlanOp& op : step.ops) ops_.push_back(&op);
+    }
+    void before(const Pass&, std::size_t, ComputeTasks&) override {}
+    void after(const Pass& pass, std::size_t position, ComputeTasks& tasks) override {
+      if (const PlanOp& op = *ops_[position]; op.meaning != no_meaning)
+        tasks.mean(*planner_.plan_.meaning, planner_.meaning_of(op, pass.micro_batch));
+    }
+
+   private:
+    const PlacedPlanner& planner_;
+    std::vector<const PlanOp*> ops_;
+  };
+
+  void mean_update(const PlacedDevice& device, Task& update) const {
+    for (std::size_t i = 0; i < device.update.size(); ++i) {
+      if (device.update[i].meaning == no_meaning) continue;
+      update.ops[i].meaning = static_cast<std::uint32_t>(plan_.meaning->operations.size());
+      plan_.meaning->operations.push_back(meaning_of(device.update[i], 0));
+    }
   }
 
   std::uint32_t meaning_of(const PlacedMessage& message, std::uint32_t micro_batch) {
@@ -89,7 +154,14 @@ class PlacedPlanner {
     }
     const auto [pattern, fresh] =
         patterns_.try_emplace({group, round.pairs, round.fractions}, plan_.patterns.size());
-    if (fresh) plan_.patterns.push_back({{std::move(group)}, {std::move(round)}});
+    if (fresh) {
+      Pattern& all = plan_.patterns.emplace_back();
+      for (std::uint32_t r = 0; r < work_.replicas; ++r) {
+        std::vector<EndpointId>& own = all.groups.emplace_back();
+        for (const EndpointId device : group) own.push_back(endpoint(r, device));
+      }
+      all.rounds.push_back(std::move(round));
+    }
     for (std::uint32_t m = 0; m < work_.micro_batches; ++m)
       plan_.communications.push_back({message.name + suffix(m), static_cast<std::uint32_t>(pattern->second),
                                       bytes, Fidelity::automatic, 0, CommPurpose::other,
@@ -112,25 +184,27 @@ class PlacedPlanner {
   }
 
   std::vector<std::vector<OrderedStep>> ordered_steps() const {
-    std::map<EndpointId, std::uint32_t> index_of;                             // of devices
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> sender;  // by device, message: step
+    std::map<EndpointId, std::uint32_t> index_of;                               // of devices
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> receiver;  // by device, message: step
     for (std::uint32_t d = 0; d < work_.devices.size(); ++d) {
       for (const EndpointId member : work_.devices[d].members) index_of[member] = d;
       for (std::uint32_t s = 0; s < work_.devices[d].steps.size(); ++s)
-        for (const std::uint32_t message : work_.devices[d].steps[s].sends) sender[{d, message}] = s;
+        for (const std::uint32_t message : work_.devices[d].steps[s].receives) receiver[{d, message}] = s;
     }
     std::vector<std::vector<OrderedStep>> result(work_.devices.size());
     for (std::uint32_t d = 0; d < result.size(); ++d) {
       const Device& device = machine_.devices[work_.devices[d].members.front()];
       for (const PlacedStep& step : work_.devices[d].steps) {
-        OrderedStep& ordered = result[d].emplace_back(OrderedStep{{}, step.forward, {}});
+        OrderedStep& ordered = result[d].emplace_back();
+        ordered.forward = step.forward;
+        ordered.after_sends = step.after_sends;
         for (const PlanOp& op : step.ops)
           ordered.time.then(cost_.queued_time(op.work, op.images, machine_, device));
-        for (const std::uint32_t message : step.receives)
+        for (const std::uint32_t message : step.sends)
           for (const PlacedMessage::Part& part : work_.messages[message].parts)
-            if (index_of.at(part.to) == d)
-              ordered.waits_for.push_back(
-                  {index_of.at(part.from), sender.at({index_of.at(part.from), message}), delay_s(part)});
+            if (index_of.at(part.from) == d)
+              ordered.sends.push_back(
+                  {index_of.at(part.to), receiver.at({index_of.at(part.to), message}), delay_s(part)});
       }
     }
     return result;
@@ -152,49 +226,91 @@ class PlacedPlanner {
 
   // Programs.
 
-  Role role(const PlacedDevice& device, const std::vector<ScheduledStep>& order) const {
-    const DeviceType& type = machine_.device_types[machine_.devices[device.members.front()].type];
+  /// A device and those that stand for it in the other replicas, one role for each of their types.
+  void add_roles(const PlacedDevice& device, const std::vector<ScheduledStep>& order) {
+    GroupSync& group = group_of(device);
+    const Role program = program_of(device, order, group);
+    const StateBytes states = group.resident_bytes();
+    std::map<std::uint32_t, std::vector<EndpointId>> by_type;
+    for (std::uint32_t r = 0; r < work_.replicas; ++r)
+      for (const EndpointId member : device.members)
+        by_type[machine_.devices[endpoint(r, member)].type].push_back(endpoint(r, member));
+    for (auto& [type, members] : by_type) {
+      const DeviceType& device_type = machine_.device_types[type];
+      Role role = program;
+      hold_normalizations(plan_, role, group, graph_, machine_, cost_, device_type);
+      add_grouped_launches(role, group, graph_, machine_, cost_, device_type);
+      if (by_type.size() > 1) role.name += fmt::format(" on {}", device_type.name);
+      role.members = std::move(members);
+      for (std::size_t c = 0; c < memory_class_count; ++c) role.resident_bytes[c] += states[c];
+      role.resident_bytes[static_cast<std::size_t>(MemoryClass::weights)] +=
+          frozen_bytes(device.frozen_elements, graph_.options);
+      role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] += device_type.reserved_bytes;
+      plan_.roles.push_back(std::move(role));
+    }
+  }
+
+  /// Those that keep the device's parameters the same.
+  GroupSync& group_of(const PlacedDevice& device) {
+    Replicated parameters{{}, device.parameters};
+    parameters.elements.resize(graph_.parameters.size(), 0.0);
+    for (const EndpointId member : device.members) {
+      std::vector<EndpointId>& replicas = parameters.groups.emplace_back();
+      for (std::uint32_t r = 0; r < work_.replicas; ++r) replicas.push_back(endpoint(r, member));
+    }
+    return groups_.emplace_back(sync_, graph_, machine_, std::move(parameters), " of " + device.name, plan_);
+  }
+
+  Role program_of(const PlacedDevice& device, const std::vector<ScheduledStep>& order, GroupSync& group) {
     Role role;
     role.name = device.name;
-    role.members = device.members;
     role.streams = {"compute"};
-    role.resident_bytes = device.states;
-    role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] += type.reserved_bytes;
-    ComputeTasks tasks(role);
+    if (!group.buckets().empty()) role.streams.emplace_back("all-reduce");
+    const PlacedPass pass(device);
+    PassMeaning meaning(*this, device);
+    ReplicaProgram program(graph_, pass.stage, {&group}, role, 1, {{true, 0, work_.images, ""}},
+                           plan_.meaning ? &meaning : nullptr);
+    std::vector<std::uint32_t> left(device.steps.size(),
+                                    work_.micro_batches);  // that have a step before them
     std::vector<TaskId> sent;
-    for (const ScheduledStep& scheduled : order)
-      add_step(tasks, device.steps[scheduled.step], scheduled.micro_batch, sent);
-    if (!order.empty()) tasks.close();
-    for (PlanOp op : device.update) {
-      mean(op, 0);
-      tasks.add(std::move(op));
+    for (const ScheduledStep& scheduled : order) {
+      const std::uint32_t s = scheduled.step;
+      const Pass of{true, scheduled.micro_batch, work_.images, suffix(scheduled.micro_batch), --left[s] == 0};
+      add_step(device.steps[s], of, program, {pass.first[s], pass.first[s + 1]}, sent);
     }
-    if (!device.update.empty()) tasks.close("update");
+    if (!order.empty()) program.end_passes();
+    if (!device.update.empty()) {
+      program.update("");
+      if (plan_.meaning) mean_update(device, role.program.back());
+    }
+    program.end();
     return role;
   }
 
+  /// @param ops positions of the step's operations in the pass
   /// @param sent tasks of messages of which nobody knows yet that they are delivered
-  void add_step(ComputeTasks& tasks, const PlacedStep& step, std::uint32_t micro_batch,
-                std::vector<TaskId>& sent) const {
+  void add_step(const PlacedStep& step, const Pass& pass, ReplicaProgram& program,
+                std::pair<std::size_t, std::size_t> ops, std::vector<TaskId>& sent) const {
+    ComputeTasks& tasks = program.tasks();
+    const auto micro_batch = static_cast<std::uint32_t>(pass.micro_batch);
     const std::vector<TaskId> before = step.after_sends ? std::exchange(sent, {}) : std::vector<TaskId>{};
     if (step.receives.empty())
       for (const TaskId task : before) tasks.wait_for(task);
     for (const std::uint32_t message : step.receives)
       tasks.receive(plan_, comm_of(message, micro_batch), before);
-    for (PlanOp op : step.ops) {
-      op.name += suffix(micro_batch);
-      mean(op, micro_batch);
-      tasks.add(std::move(op));
-    }
-    if (!step.name.empty()) tasks.close(step.name + suffix(micro_batch));
+    program.next_operations(pass, ops.first, ops.second);
+    if (!step.name.empty()) tasks.close(step.name + pass.suffix);
     for (const std::uint32_t message : step.sends)
       sent.push_back(tasks.send(plan_, comm_of(message, micro_batch)));
   }
 
   PlacedWork work_;
+  const TrainingGraph& graph_;
   const Machine& machine_;
   const CostModel& cost_;
+  const GradientSync& sync_;
   Plan plan_;
+  std::deque<GroupSync> groups_;  ///< by device; they stay where they are
   std::map<std::tuple<std::vector<EndpointId>, std::vector<std::pair<std::uint32_t, std::uint32_t>>,
                       std::vector<double>>,
            std::size_t>
@@ -210,8 +326,9 @@ void PlacedWork::mean(PlanOp& op, OpMeaning of) {
   meaning->operations.push_back(of);
 }
 
-Plan plan_placed(PlacedWork work, const Machine& machine, const CostModel& cost) {
-  return PlacedPlanner(std::move(work), machine, cost).build();
+Plan plan_placed(PlacedWork work, const TrainingGraph& graph, const Machine& machine, const CostModel& cost,
+                 const GradientSync& sync) {
+  return PlacedPlanner(std::move(work), graph, machine, cost, sync).build();
 }
 
 }  // namespace convoy::lowering

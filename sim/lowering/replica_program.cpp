@@ -53,14 +53,20 @@ int ReplicaProgram::zero() const {
   return zero;
 }
 
-/// A recomputing stage's backward pass ends as the other one does.
+/// A recomputing stage's backward pass ends as the other one does. Placed operations need not be in the graph's
+/// order, so that any of a bucket's gradients may be the last.
 void ReplicaProgram::find_buckets() {
-  std::vector<std::size_t> after(graph_.operations.size(), 0);
-  for (std::size_t i = 0; i < stage_.backward.size(); ++i)
-    if (stage_.backward[i].op != StageOp::none) after[stage_.backward[i].op] = stage_.backward.size() - 1 - i;
+  const std::size_t count = stage_.backward.size();
+  std::vector<std::size_t> after(graph_.operations.size(), count);  // count: it runs elsewhere
+  for (std::size_t i = 0; i < count; ++i)
+    if (stage_.backward[i].op != StageOp::none) after[stage_.backward[i].op] = count - 1 - i;
   for (GroupSync* group : groups_)
-    for (std::size_t b = 0; b < group->buckets().size(); ++b)
-      buckets_.push_back({group, b, after[group->buckets()[b].ready]});
+    for (std::size_t b = 0; b < group->buckets().size(); ++b) {
+      std::size_t last = count;
+      for (const std::size_t p : group->buckets()[b].parameters)
+        last = std::min(last, after[graph_.parameters[p].gradient]);
+      buckets_.push_back({group, b, last == count ? 0 : last});
+    }
   std::stable_sort(buckets_.begin(), buckets_.end(),
                    [](const GroupBucket& a, const GroupBucket& b) { return a.after > b.after; });
 }
@@ -190,16 +196,35 @@ void ReplicaProgram::after(std::size_t position, const StageOp& op) {
 
 // Passes and updates.
 
+/// Whether buckets are sent while the pass goes on.
+bool ReplicaProgram::sends_during(const Pass& pass) const {
+  return pass.completes && zero() < 2 && !groups_.empty() && how().overlap;
+}
+
 TaskId ReplicaProgram::next_pass(const std::vector<TaskId>& after, std::string task) {
   const Pass& pass = passes_[pass_];
   for (const TaskId before : after) tasks_.wait_for(before);
   if (!pass.backward)
     for (const TaskId gathered : std::exchange(renewed_, {})) tasks_.wait_for(gathered);
-  const bool sharded = zero() >= 2;
-  const bool cut = pass.completes && !sharded && !groups_.empty() && how().overlap;
+  const bool cut = sends_during(pass);
   if (cut) ready_.clear();
+  next_operations(pass, 0, operations(pass).size());
+  ++pass_;
+  if (!pass.completes && task.empty()) return 0;
+  if (pass.completes && zero() < 2 && !cut)
+    for (std::size_t b = 0; b < buckets_.size(); ++b) prepare_message(b);
+  if (cut && ready_.size() < buckets_.size())
+    throw std::logic_error(fmt::format("a backward pass completes {} of {} buckets of gradients",
+                                       ready_.size(), buckets_.size()));
+  const TaskId last = tasks_.close(std::move(task));
+  if (pass.completes) completed_ = last;
+  return last;
+}
+
+void ReplicaProgram::next_operations(const Pass& pass, std::size_t first, std::size_t end) {
+  const bool sharded = zero() >= 2, cut = sends_during(pass);
   const std::vector<StageOp>& ops = operations(pass);
-  for (std::size_t i = 0; i < ops.size(); ++i) {
+  for (std::size_t i = first; i < end; ++i) {
     if (messages_) messages_->before(pass, i, tasks_);
     if (sharded) before(i, ops[i]);
     PlanOp op = plan_op(ops[i], pass.images, pass.suffix);
@@ -213,16 +238,15 @@ TaskId ReplicaProgram::next_pass(const std::vector<TaskId>& after, std::string t
     if (sharded) this->after(i, ops[i]);
     if (cut) complete_buckets(ops.size() - 1 - i);
   }
-  ++pass_;
-  if (!pass.completes && task.empty()) return 0;
-  if (pass.completes && !sharded && !cut)
+}
+
+void ReplicaProgram::end_passes() {
+  if (!how().overlap)
     for (std::size_t b = 0; b < buckets_.size(); ++b) prepare_message(b);
-  if (cut && ready_.size() < buckets_.size())
-    throw std::logic_error(fmt::format("a backward pass completes {} of {} buckets of gradients",
-                                       ready_.size(), buckets_.size()));
-  const TaskId last = tasks_.close(std::move(task));
-  if (pass.completes) completed_ = last;
-  return last;
+  else if (ready_.size() < buckets_.size())
+    throw std::logic_error(
+        fmt::format("passes complete {} of {} buckets of gradients", ready_.size(), buckets_.size()));
+  completed_ = tasks_.close();
 }
 
 /// Of the operation at `position` of a pass, which was added last.
@@ -360,7 +384,7 @@ void ReplicaProgram::update(const std::string& suffix) {
   const std::vector<double> shares = updated_shares();
   for (const StageOp& op : stage_.update) {
     PlanOp made = plan_op(op, 1, suffix);
-    made.work = share_of_update(op.work, shares[graph_.operations[op.op].layer]);
+    if (op.op != StageOp::none) made.work = share_of_update(op.work, shares[graph_.operations[op.op].layer]);
     tasks_.add(std::move(made));
     if (!meaning_) continue;
     OpMeaning meaning;

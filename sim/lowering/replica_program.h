@@ -74,6 +74,13 @@ class ReplicaProgram {
   /// @return the task at whose end it is done, where it has a name
   TaskId next_pass(const std::vector<TaskId>& after, std::string task);
 
+  /// For passes that take turns operation by operation: appends those from `first` to before `end` of a pass,
+  /// which completes what they make where no other pass is to run them any more. Not with ZeRO's stages 2 and 3,
+  /// which free after each pass.
+  void next_operations(const Pass& pass, std::size_t first, std::size_t end);
+  /// The last of them has been appended.
+  void end_passes();
+
   /// Appends the sums that are still due after the last completing pass, and the update.
   void update(const std::string& suffix);
 
@@ -109,6 +116,7 @@ class ReplicaProgram {
   std::size_t depth() const { return how().overlap ? 2 : 1; }
 
   void begin();
+  bool sends_during(const Pass& pass) const;
   void before(std::size_t position, const StageOp& op);
   void use_buffers(std::size_t position, const StageOp& op);
   void after(std::size_t position, const StageOp& op);

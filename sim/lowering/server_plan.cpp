@@ -3,14 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
-#include <optional>
-#include <unordered_map>
 #include <utility>
 
 #include "sim/lowering/plan_ops.h"
 #include "sim/lowering/replica_program.h"
+#include "sim/lowering/served_passes.h"
+#include "sim/lowering/server_hosts.h"
 #include "sim/lowering/server_messages.h"
 #include "sim/lowering/service_rule.h"
 
@@ -18,71 +17,6 @@ namespace convoy::inline lowering {
 namespace {
 
 constexpr int scatter_stream = 1, gather_stream = 2;
-
-TaskId add_host_sum(Role& role, std::string name, double seconds, std::vector<TaskId> after) {
-  const TaskId task = add_compute(role, std::move(name), {}, std::move(after));
-  role.program[task].seconds = seconds;
-  return task;
-}
-
-/// Where the passes of a worker wait for parameters, and what they complete: messages of servers as
-/// operations of the network make and use them.
-class ServedPasses final : public PassMessages {
- public:
-  /// @param pulled by message: the task at whose end its parameters are there; empty: they are there already
-  /// @param meaning gets what compressing messages means, if it is asked for
-  ServedPasses(const TrainingGraph& graph, const Stage& stage, const ServerMessages& messages, bool overlap,
-               const std::vector<TaskId>& pulled, Meaning* meaning)
-      : stage_(stage),
-        meaning_(meaning),
-        compressor_(messages.compressor()),
-        waits_(graph.operations.size()),
-        completes_(graph.operations.size()),
-        ready_(messages.size()),
-        compressed_(messages.size()) {
-    for (std::size_t m = 0; m < messages.size(); ++m) {
-      const PushMessage& message = messages.all()[m];
-      bytes_.push_back(message.bytes);
-      if (!pulled.empty()) waits_[message.first_use].push_back(pulled[m]);
-      completes_[overlap ? message.ready : stage.backward.back().op].push_back(m);
-    }
-  }
-
-  void before(const Pass& pass, std::size_t position, ComputeTasks& tasks) override {
-    if (const OpId op = operation(pass, position); pass.micro_batch == 0 && op != StageOp::none)
-      for (const TaskId task : waits_[op]) tasks.wait_for(task);
-  }
-  void after(const Pass& pass, std::size_t position, ComputeTasks& tasks) override {
-    const OpId op = operation(pass, position);
-    if (!pass.completes || op == StageOp::none) return;
-    for (const std::size_t m : completes_[op]) {
-      if (!compressor_.active()) continue;
-      compressed_[m] = compressor_.add_compression(tasks, m, bytes_[m]);
-      if (meaning_)
-        tasks.mean(*meaning_, {.act = OpMeaning::Act::compress, .bucket = static_cast<std::uint32_t>(m)});
-    }
-    for (const std::size_t m : completes_[op]) ready_[m] = tasks.close();
-  }
-
-  /// The task at whose end a message's gradients are complete.
-  TaskId ready(std::size_t m) const { return ready_[m]; }
-  /// A message's gradients as they are sent, where the compressor is active.
-  std::size_t compressed(std::size_t m) const { return compressed_[m]; }
-
- private:
-  OpId operation(const Pass& pass, std::size_t position) const {
-    return (pass.backward ? stage_.backward : stage_.forward)[position].op;
-  }
-
-  const Stage& stage_;
-  Meaning* meaning_;  ///< may be nullptr
-  const Compressor& compressor_;
-  std::vector<double> bytes_;
-  std::vector<std::vector<TaskId>> waits_;           ///< by operation
-  std::vector<std::vector<std::size_t>> completes_;  ///< by operation: messages
-  std::vector<TaskId> ready_;
-  std::vector<std::size_t> compressed_;
-};
 
 class ServerPlanner {
  public:
@@ -104,7 +38,7 @@ class ServerPlanner {
       add_service(exchange_, messages_, machine_, cost_, images_, plan_);
       if (messages_.size() > 0) plan_.roles.push_back({"server", exchange_.servers, {"cpu"}, {}, {}});
     } else if (!messages_.is_alone()) {
-      add_hosts();
+      add_server_hosts(machine_, exchange_, messages_, plan_);
     }
     return std::move(plan_);
   }
@@ -152,12 +86,6 @@ class ServerPlanner {
   void mean_message(CommId comm, CommMeaning means) {
     plan_.communications[comm].meaning = static_cast<std::uint32_t>(plan_.meaning->communications.size());
     plan_.meaning->communications.push_back(std::move(means));
-  }
-  /// Of a host's task.
-  void mean_task(Task& task, OpMeaning::Act act, std::size_t m) const {
-    if (!plan_.meaning) return;
-    task.meaning = static_cast<std::uint32_t>(plan_.meaning->operations.size());
-    plan_.meaning->operations.push_back({.act = act, .bucket = static_cast<std::uint32_t>(m)});
   }
   /// Of an update of parameters on a device.
   void mean_update(Task& task) const {
@@ -279,97 +207,6 @@ class ServerPlanner {
       return add_collective(role, fmt::format("all-gather {}", m), back, gather_stream, std::move(after));
     return owner ? add_message(role, Task::Kind::send, fmt::format("hand out {}", m), back, std::move(after))
                  : add_message(role, Task::Kind::receive, fmt::format("parameters {}", m), back, {});
-  }
-
-  // Hosts.
-
-  /// What a host does: index of the server it runs (every_server where all servers do the same), devices it
-  /// adds up for.
-  struct HostDuty {
-    std::optional<std::uint32_t> server;
-    std::uint32_t device_count;
-    std::uint32_t type;
-    auto operator<=>(const HostDuty&) const = default;
-  };
-
-  void add_hosts() {
-    std::map<HostDuty, std::vector<EndpointId>> duties;
-    std::unordered_map<EndpointId, std::uint32_t> server_of;
-    for (std::uint32_t s = 0; s < exchange_.servers.size(); ++s) server_of.emplace(exchange_.servers[s], s);
-    for (std::uint32_t h = 0; h < machine_.hosts.size(); ++h) {
-      const Host& host = machine_.hosts[h];
-      HostDuty duty{std::nullopt, sums_on_hosts() ? host.device_count : 0, host.type};
-      if (const auto server = server_of.find(machine_.host_endpoint(h)); server != server_of.end())
-        duty.server = exchange_.sharding == ServerSharding::even ? PushMessage::every_server : server->second;
-      if (duty.server || duty.device_count > 0) duties[duty].push_back(machine_.host_endpoint(h));
-    }
-    for (auto& [duty, members] : duties) plan_.roles.push_back(host_role(duty, std::move(members)));
-  }
-
-  Role host_role(const HostDuty& duty, std::vector<EndpointId> members) {
-    Role role;
-    role.name = !duty.server ? "node host" : duty.device_count > 0 ? "node host and server" : "server";
-    role.members = std::move(members);
-    role.streams = {"cpu"};
-    std::vector<std::vector<TaskId>> updated;  // by message: what must be done before it goes back
-    for (std::size_t m = 0; m < messages_.size(); ++m) updated.push_back(add_sums(role, duty, m));
-    if (exchange_.pull == PullMode::after_all) {
-      std::vector<TaskId> all;
-      for (const std::vector<TaskId>& tasks : updated) all.insert(all.end(), tasks.begin(), tasks.end());
-      for (std::vector<TaskId>& tasks : updated)
-        if (!tasks.empty()) tasks = all;
-    }
-    // What the first use pulls has been updated in the step before.
-    const std::vector<TaskId> at_once;
-    for (std::size_t m = 0; m < messages_.size(); ++m)
-      add_pulls(role, duty, m, exchange_.pull == PullMode::at_first_use ? at_once : updated[m]);
-    return role;
-  }
-
-  bool serves(const HostDuty& duty, std::size_t m) const {
-    return duty.server && messages_.is_target(m, *duty.server);
-  }
-  bool has_remote_target(const HostDuty& duty, std::size_t m) const {
-    return duty.device_count > 0 && messages_.target_count(m) > (serves(duty, m) ? 1.0 : 0.0);
-  }
-
-  /// A host's part in message m up to the updated parameters; returns the update's task, if this host serves
-  /// it.
-  std::vector<TaskId> add_sums(Role& role, const HostDuty& duty, std::size_t m) {
-    const double bytes = messages_.added_bytes(m);
-    const double rate_Bps = machine_.host_types[duty.type].reduce_bandwidth_Bps;
-    std::vector<TaskId> before;
-    if (duty.device_count > 0) {
-      const TaskId pushed = add_message(role, Task::Kind::receive, fmt::format("node's gradients {}", m),
-                                        messages_.in_node(duty.device_count, m).in, {});
-      before = {add_host_sum(role, fmt::format("add up node's gradients {}", m),
-                             duty.device_count * bytes / rate_Bps, {pushed})};
-      mean_task(role.program[before.front()], OpMeaning::Act::collect, m);
-    }
-    if (has_remote_target(duty, m))
-      add_message(role, Task::Kind::send, fmt::format("push {}", m), messages_.with_servers(m).in, before);
-    if (!serves(duty, m)) return {};
-    const double senders = messages_.sender_count() - (duty.device_count > 0 ? 1 : 0);
-    before.push_back(add_message(role, Task::Kind::receive, fmt::format("gradients {}", m),
-                                 messages_.with_servers(m).in, {}));
-    const TaskId update = add_host_sum(role, fmt::format("add up and update {}", m),
-                                       senders * bytes / messages_.target_count(m) / rate_Bps, before);
-    mean_task(role.program[update], OpMeaning::Act::serve, m);
-    return {update};
-  }
-
-  /// The way back of message m: from this host's server, and to this host's devices.
-  void add_pulls(Role& role, const HostDuty& duty, std::size_t m, const std::vector<TaskId>& updated) const {
-    std::vector<TaskId> before = updated;
-    if (serves(duty, m))
-      add_message(role, Task::Kind::send, fmt::format("send back {}", m), messages_.with_servers(m).back,
-                  updated);
-    if (has_remote_target(duty, m))
-      before.push_back(add_message(role, Task::Kind::receive, fmt::format("pull {}", m),
-                                   messages_.with_servers(m).back, {}));
-    if (duty.device_count > 0)
-      add_message(role, Task::Kind::send, fmt::format("hand out {}", m),
-                  messages_.in_node(duty.device_count, m).back, before);
   }
 
   const TrainingGraph& graph_;

@@ -9,12 +9,12 @@
 #include <ostream>
 
 #include "sim/base/quantity.h"
+#include "sim/page/html.h"
+#include "sim/page/page.h"
+#include "sim/page/svg.h"
+#include "sim/page/text.h"
+#include "sim/page/xy_chart.h"
 #include "sim/planning/write_plan.h"
-#include "sim/results/report/html.h"
-#include "sim/results/report/page.h"
-#include "sim/results/report/svg.h"
-#include "sim/results/report/xy_chart.h"
-#include "sim/results/text.h"
 
 namespace convoy::inline planning {
 namespace {

@@ -6,9 +6,9 @@
 #include <map>
 
 #include "sim/base/quantity.h"
+#include "sim/page/text.h"
 #include "sim/planning/why_not.h"
 #include "sim/planning/write_plan.h"
-#include "sim/results/text.h"
 #include "topologies/price_age.h"
 
 namespace convoy::inline planning {

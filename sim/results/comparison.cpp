@@ -9,8 +9,8 @@
 #include <map>
 #include <set>
 
+#include "sim/page/text.h"
 #include "sim/results/field_text.h"
-#include "sim/results/text.h"
 
 namespace convoy::inline results {
 namespace {

@@ -10,8 +10,8 @@
 #include <ostream>
 #include <stdexcept>
 
+#include "sim/base/clean_text.h"
 #include "sim/base/quantity.h"
-#include "sim/results/text.h"
 
 namespace convoy::inline results {
 namespace {

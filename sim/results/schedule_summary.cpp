@@ -8,8 +8,6 @@
 #include <functional>
 #include <numeric>
 
-#include "sim/results/text.h"
-
 namespace convoy::inline results {
 namespace {
 

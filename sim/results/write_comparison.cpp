@@ -7,13 +7,13 @@
 
 #include "sim/base/clean_text.h"
 #include "sim/base/quantity.h"
+#include "sim/page/html.h"
+#include "sim/page/page.h"
+#include "sim/page/svg.h"
+#include "sim/page/text.h"
 #include "sim/results/comparison.h"
 #include "sim/results/field_schema.h"
 #include "sim/results/field_writer.h"
-#include "sim/results/report/html.h"
-#include "sim/results/report/page.h"
-#include "sim/results/report/svg.h"
-#include "sim/results/text.h"
 
 namespace convoy::inline results {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "sim/base/quantity.h"
-#include "sim/results/text.h"
+#include "sim/page/text.h"
 
 namespace convoy::inline results {
 namespace {

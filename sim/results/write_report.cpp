@@ -5,7 +5,7 @@
 
 #include <ostream>
 
-#include "sim/results/report/page.h"
+#include "sim/page/page.h"
 #include "sim/results/report/sections.h"
 
 namespace convoy::inline results {

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <set>
 
+#include "sim/base/clean_text.h"
 #include "sim/base/quantity.h"
+#include "sim/page/text.h"
 #include "sim/results/schedule_summary.h"
 #include "sim/results/text.h"
 #include "sim/results/write_search.h"

@@ -15,9 +15,9 @@
 #include "sim/collectives/table.h"
 #include "sim/costs/residuals.h"
 #include "sim/costs/software_evidence.h"
+#include "sim/page/text.h"
 #include "sim/plan/images_met.h"
 #include "sim/replay/replay.h"
-#include "sim/results/text.h"
 #include "sim/run/simulate.h"
 #include "topologies/typical_efficiency.h"
 

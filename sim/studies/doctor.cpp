@@ -10,10 +10,10 @@
 
 #include "sim/base/quantity.h"
 #include "sim/costs/residuals.h"
+#include "sim/page/text.h"
 #include "sim/planning/answer.h"
 #include "sim/results/field_schema.h"
 #include "sim/results/field_text.h"
-#include "sim/results/text.h"
 #include "sim/run/dice.h"
 #include "sim/run/evaluate.h"
 #include "sim/run/search/search.h"

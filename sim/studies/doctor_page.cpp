@@ -5,10 +5,10 @@
 #include <ostream>
 
 #include "sim/base/quantity.h"
-#include "sim/results/report/html.h"
-#include "sim/results/report/page.h"
-#include "sim/results/report/svg.h"
-#include "sim/results/text.h"
+#include "sim/page/html.h"
+#include "sim/page/page.h"
+#include "sim/page/svg.h"
+#include "sim/page/text.h"
 #include "sim/studies/doctor.h"
 
 namespace convoy::inline studies {

@@ -6,9 +6,9 @@
 #include <ostream>
 
 #include "sim/base/clean_text.h"
-#include "sim/results/report/html.h"
-#include "sim/results/report/page.h"
-#include "sim/results/text.h"
+#include "sim/page/html.h"
+#include "sim/page/page.h"
+#include "sim/page/text.h"
 #include "sim/studies/validation.h"
 
 namespace convoy::inline studies {

@@ -56,7 +56,7 @@ const Keys<AllReduceOptions>& own_keys() {
   return keys;
 }
 
-class AllReduce : public Strategy {
+class AllReduce : public Annotator {
  public:
   explicit AllReduce(AllReduceOptions options) : options_(std::move(options)) {}
 
@@ -106,17 +106,17 @@ class AllReduce : public Strategy {
     return floor_of_replicas(batch, table, options_.micro_batches, options_.sync.zero == 0);
   }
 
-  ReportedPlan steady_plan(const StrategyInput& input) const override {
+  Annotation annotate(const StrategyInput& input) const override {
     const std::vector<ReplicaClass> replicas = share_batch(input, options_.shares);
     if (!options_.averaging.active())
-      return {plan_replicas(input, options_.sync, replicas, options_.micro_batches)};
-    ReportedPlan planned{
-        plan_replicas(input, options_.sync, replicas, options_.micro_batches, options_.averaging)};
-    planned.report.notes.push_back(
+      return annotate_replicas(input, options_.sync, replicas, options_.micro_batches);
+    Annotation annotation =
+        annotate_replicas(input, options_.sync, replicas, options_.micro_batches, options_.averaging);
+    annotation.report.notes.push_back(
         fmt::format("a step{} is the mean of {}, after which the devices' parameters are averaged; {}",
                     options_.local_from > 0 ? fmt::format(" from number {} on", options_.local_from) : "",
                     options_.averaging.every, trains_otherwise()));
-    return planned;
+    return annotation;
   }
 
  private:

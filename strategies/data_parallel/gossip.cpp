@@ -44,7 +44,7 @@ const Keys<GossipOptions>& gossip_keys() {
   return keys;
 }
 
-class Gossip : public Strategy {
+class Gossip : public Annotator {
  public:
   explicit Gossip(GossipOptions options) : options_(std::move(options)) {}
 
@@ -66,16 +66,16 @@ class Gossip : public Strategy {
     return floor_of_replicas(batch, table, options_.micro_batches, true);
   }
 
-  ReportedPlan steady_plan(const StrategyInput& input) const override {
+  Annotation annotate(const StrategyInput& input) const override {
     Averaging averaging;
     averaging.with = static_cast<Averaging::With>(static_cast<int>(options_.neighbours) + 1);
-    ReportedPlan planned{plan_replicas(input, options_.sync, share_batch(input, options_.shares),
-                                       options_.micro_batches, averaging)};
-    planned.report.notes.push_back(fmt::format(
+    const std::int64_t steps = averaging.period(input.machine.devices.size());
+    Annotation annotation = annotate_replicas(input, options_.sync, share_batch(input, options_.shares),
+                                              options_.micro_batches, averaging);
+    annotation.report.notes.push_back(fmt::format(
         "each device averages its parameters with its neighbours only{}; {}",
-        planned.plan.steps > 1 ? fmt::format(" and a step is the mean of {}", planned.plan.steps) : "",
-        trains_otherwise()));
-    return planned;
+        steps > 1 ? fmt::format(" and a step is the mean of {}", steps) : "", trains_otherwise()));
+    return annotation;
   }
 
  private:

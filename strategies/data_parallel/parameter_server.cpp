@@ -7,7 +7,6 @@
 
 #include "sim/base/quantity.h"
 #include "sim/lowering/server_messages.h"
-#include "sim/lowering/server_plan.h"
 #include "strategies/cost_table.h"
 #include "strategies/replicas.h"
 
@@ -47,7 +46,7 @@ ServerExchange placed(const ServerOptions& options, const Machine& machine) {
   return exchange;
 }
 
-class ParameterServer : public Strategy {
+class ParameterServer : public Annotator {
  public:
   explicit ParameterServer(const ServerOptions& options) : options_(options) {}
 
@@ -75,14 +74,14 @@ class ParameterServer : public Strategy {
     }
     return floor;
   }
-  ReportedPlan steady_plan(const StrategyInput& input) const override {
-    const ServerExchange exchange = placed(options_, input.machine);
-    const WholeNetwork own(input.graph);
-    ReportedPlan planned{plan_servers(
-        input.graph, input.machine, input.cost, (input.network ? *input.network : own).stage(),
-        replica_passes(input, share_batch(input, options_.shares), options_.micro_batches), exchange)};
-    if (options_.exchange.mode != ServerMode::sync) planned.report.staleness.emplace();
-    return planned;
+  Annotation annotate(const StrategyInput& input) const override {
+    ServerExchange exchange = placed(options_, input.machine);
+    Annotation annotation{
+        WholeLayers{replica_passes(input, share_batch(input, options_.shares), options_.micro_batches),
+                    std::nullopt, input.network},
+        std::move(exchange)};
+    if (options_.exchange.mode != ServerMode::sync) annotation.report.staleness.emplace();
+    return annotation;
   }
 
  private:

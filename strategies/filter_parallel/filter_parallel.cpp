@@ -10,7 +10,7 @@ namespace {
 
 const Keys<FilterOptions>& filter_keys() {
   using Options = FilterOptions;
-  static const Keys<Options> keys{
+  static const Keys<Options> own{
       choice_key<Options>("shares", filter_shares_names,
                           "filters a device: by its speed on the layer, or the same for all",
                           &Options::shares),
@@ -25,32 +25,43 @@ const Keys<FilterOptions>& filter_keys() {
           &Options::broadcast),
       flag_key<Options>("overlap", "the master computes its own filters while its messages are under way",
                         &Options::overlap)};
+  static const Keys<Options> keys = [] {
+    Keys<Options> table = own;
+    append_keys(table, keys_of_part<Options>(placed_replica_keys(), &Options::placed));
+    return table;
+  }();
   return keys;
 }
 
-class FilterParallel : public Strategy {
+class FilterParallel : public Annotator {
  public:
   explicit FilterParallel(FilterOptions options) : options_(std::move(options)) {}
 
   std::string label() const override {
-    return fmt::format("filter parallel, {} shares{}{}",
+    return fmt::format("filter parallel, {} shares{}{}{}",
                        filter_shares_names[static_cast<std::size_t>(options_.shares)],
                        options_.broadcast == InputBroadcast::scatter_allgather ? ", scatter_allgather" : "",
-                       options_.overlap ? ", overlap" : "");
+                       options_.overlap ? ", overlap" : "", options_.placed.label());
   }
 
   std::string_view refuses_shared_parameters() const override {
     return "filter_parallel splits each layer's own filters";
   }
 
-  ReportedPlan steady_plan(const StrategyInput& input) const override {
-    const std::size_t devices = input.machine.devices.size();
+  const GradientSync* sums() const override {
+    return options_.placed.replicas > 1 ? &options_.placed.sync : nullptr;
+  }
+
+  Annotation annotate(const StrategyInput& input) const override {
+    const std::uint32_t devices =
+        options_.placed.devices_a_replica(input.machine.devices.size(), std::nullopt);
     if (options_.master >= devices)
-      throw InputError(options_.master_pos,
-                       fmt::format("strategy.master: there is no device {}; the cluster has {}, 0 to {}",
-                                   options_.master, devices, devices - 1));
-    const std::int64_t batch = input.batch.over(static_cast<std::int64_t>(devices));
-    return plan_filters(options_, input, static_cast<double>(batch));
+      throw InputError(
+          options_.master_pos,
+          fmt::format("strategy.master: there is no device {}; {} has {}, 0 to {}", options_.master,
+                      options_.placed.replicas > 1 ? "a replica" : "the cluster", devices, devices - 1));
+    return annotate_filters(options_, input, devices,
+                            static_cast<double>(options_.placed.images(input.batch, devices)));
   }
 
  private:

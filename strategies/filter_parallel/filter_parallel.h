@@ -28,6 +28,8 @@ namespace convoy::inline strategies {
 /// its own and sends the master the sum. This is the broadcast of long messages by van de Geijn, and its mirror
 /// image: Thakur, Rabenseifner & Gropp, IJHPCA 19(1), 2005, sections 4.2 and 4.4. Layers with fewer images than
 /// workers, or with one worker, are sent directly.
+/// `micro_batches` and `replicas` as placed_replicas.h has them: each micro-batch sends all of this, and the
+/// master adds the filters' gradients to those of the micro-batches before.
 /// Source: Marques, Falcao & Alexandre, arXiv:1712.02546 (abstract: the same inputs and different kernels on
 /// every machine, results to the master); the formulas are our reconstruction, the texts were not available.
 StrategyEntry filter_parallel_entry();

@@ -5,250 +5,55 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
-#include <optional>
 #include <utility>
 
-#include "models/tensor_bytes.h"
-#include "sim/lowering/graph_index.h"
-#include "sim/lowering/placed_plan.h"
+#include "models/frozen.h"
 #include "sim/lowering/plan_ops.h"
+#include "strategies/filter_parallel/filter_exchanges.h"
 
 namespace convoy::inline strategies {
 namespace {
 
-/// What one convolution sends, and its operations.
-struct FilterExchange {
-  SharedConvolution convolution;
-  double input_bytes, output_bytes;  ///< of all images
-  double filter_bytes;               ///< of all filters
-  OpId forward, weight_gradient;
-  std::optional<OpId> data_gradient;
-  std::vector<EndpointId> workers;                                    ///< with filters of this layer
-  std::uint32_t inputs = 0, outputs = 0, gradients = 0, results = 0;  ///< messages
-  std::uint32_t layout = no_meaning;                                  ///< filters of each device
-  // Where workers pass inputs on to each other:
-  bool shared = false;
-  std::uint32_t passed_on = 0, partials = 0;  ///< messages between workers
-  std::uint32_t slices = no_meaning;          ///< layout: the images that each of them gets from the master
-  /// Of worker d: the first and the one behind the last.
-  IndexRange images_of(EndpointId d, double images) const {
-    const auto w = static_cast<std::int64_t>(workers.size()), all = static_cast<std::int64_t>(images);
-    const auto i = std::lower_bound(workers.begin(), workers.end(), d) - workers.begin();
-    return {all * i / w, all * (i + 1) / w};
-  }
-};
-
 class FilterPlanner {
  public:
-  FilterPlanner(const FilterOptions& options, const StrategyInput& input, double images)
+  FilterPlanner(const FilterOptions& options, const StrategyInput& input, std::uint32_t devices,
+                double images)
       : options_(options),
         input_(input),
         graph_(input.graph),
-        tensor_bytes_(input.graph),
-        index_(input.graph),
-        images_(images) {
-    work_.images = images;
-    if (input.meaning) begin_meaning();
-    for (SharedConvolution& shared : share_filters(input, options.shares, options.master, images))
-      add_exchange(std::move(shared));
-    for (FilterExchange& exchange : exchanges_) add_messages(exchange);
-  }
+        devices_(devices),
+        images_(images),
+        exchanges_(options, input, devices, images) {}
 
-  ReportedPlan build() {
+  Annotation build() {
     work_.devices.push_back(master());
     add_workers();
-    return {plan_placed(std::move(work_), input_.machine, input_.cost), {.partition = summary()}};
+    PartitionSummary partition = summary();
+    return {std::move(work_), options_.placed.sync, {.partition = std::move(partition)}};
   }
 
  private:
-  void add_exchange(SharedConvolution shared) {
-    const Layer& layer = graph_.model.layers[shared.layer];
-    const double element = element_bytes(graph_.options.precision);
-    FilterExchange exchange{};
-    exchange.forward = index_.forward(shared.layer).value();
-    exchange.data_gradient = index_.data_gradient(shared.layer);
-    exchange.weight_gradient = index_.weight_gradient(shared.layer).value();
-    exchange.input_bytes = images_ * tensor_bytes_.of_inputs(shared.layer);
-    exchange.output_bytes = images_ * tensor_bytes_(static_cast<LayerIndex>(shared.layer));
-    for (const ParameterTensor& tensor : layer.parameters)
-      if (tensor.role == ParameterRole::weight)
-        exchange.filter_bytes += element * static_cast<double>(tensor.elements);
-    for (EndpointId d = 0; d < shared.filters.size(); ++d)
-      if (d != options_.master && shared.filters[d] > 0) exchange.workers.push_back(d);
-    exchange.shared = options_.broadcast == InputBroadcast::scatter_allgather &&
-                      exchange.workers.size() > 1 && images_ >= static_cast<double>(exchange.workers.size());
-    if (work_.meaning && !exchange.workers.empty()) exchange.layout = layout_of(shared);
-    if (work_.meaning && exchange.shared) exchange.slices = slices_of(exchange);
-    exchange.convolution = std::move(shared);
-    exchanges_.push_back(std::move(exchange));
-  }
-
-  // Meaning.
-
-  /// The first layout is all of a tensor. Where a convolution reads a view of the images, it is not said what
-  /// is sent.
-  void begin_meaning() {
-    for (const Layer& layer : graph_.model.layers)
-      for (const LayerIndex input : layer.inputs)
-        if (is_convolution(layer) && input != image_input && !maker_of(input)) return;
-    work_.meaning = std::make_shared<Meaning>();
-    work_.meaning->layouts = {{Region{}}};
-    work_.meaning->has_images.assign(input_.machine.devices.size(), false);
-    work_.meaning->has_images[options_.master] = true;
-  }
-  static constexpr std::uint32_t all_of_it = 0;
-
-  std::optional<OpId> maker_of(LayerIndex layer) const {
-    if (layer == image_input) return std::nullopt;
-    const std::optional<OpId> made = index_.forward(static_cast<std::size_t>(layer));
-    return made ? made : maker_of(graph_.model.layers[static_cast<std::size_t>(layer)].inputs.front());
-  }
-
-  std::uint32_t layout_of(const SharedConvolution& shared) {
-    PartLayout layout;
-    std::int64_t begin = 0;
-    for (const std::int64_t filters : shared.filters) {
-      Region& region = layout.emplace_back();
-      region.channels.emplace();
-      if (filters > 0) region.channels->push_back({begin, begin + filters});
-      begin += filters;
-    }
-    work_.meaning->layouts.push_back(std::move(layout));
-    return static_cast<std::uint32_t>(work_.meaning->layouts.size() - 1);
-  }
-
-  std::uint32_t slices_of(const FilterExchange& e) {
-    PartLayout layout(input_.machine.devices.size());
-    for (EndpointId d = 0; d < layout.size(); ++d) {
-      if (d == options_.master) continue;
-      layout[d].images.emplace();
-      if (std::binary_search(e.workers.begin(), e.workers.end(), d))
-        layout[d].images->push_back(e.images_of(d, images_));
-    }
-    work_.meaning->layouts.push_back(std::move(layout));
-    return static_cast<std::uint32_t>(work_.meaning->layouts.size() - 1);
-  }
-
-  void mean(PlanOp& op, OpId id, std::uint32_t layout = no_meaning) {
-    OpMeaning meaning;
-    meaning.operation = id;
-    meaning.layout = layout;
-    work_.mean(op, meaning);
-  }
-
-  void mean_messages(const FilterExchange& e) {
-    const std::uint32_t layer = e.convolution.layer;
-    const LayerIndex input = graph_.model.layers[layer].inputs.front();
-    const auto of_input = static_cast<std::uint32_t>(input);
-    std::vector<CommMeaning::Result>& inputs = work_.messages[e.inputs].meaning.results;
-    const std::uint32_t to_worker = e.shared ? e.slices : all_of_it;
-    const auto input_result = [&](std::uint32_t from, std::uint32_t to) {
-      return input == image_input ? CommMeaning::Result{no_meaning, 0, from, to}
-                                  : CommMeaning::Result{*maker_of(input), of_input, from, to};
-    };
-    inputs.push_back(input_result(all_of_it, to_worker));
-    if (e.shared) work_.messages[e.passed_on].meaning.results = {input_result(e.slices, all_of_it)};
-    inputs.push_back({*index_.update(layer), layer, all_of_it, e.layout});
-    work_.messages[e.outputs].meaning.results = {{e.forward, layer, e.layout, all_of_it}};
-    OpId gradient = backward_of(e);  // where the network's output has no loss, nobody makes its gradient
-    for (const OpId of : graph_.operations[e.weight_gradient].inputs)
-      if (graph_.operations[of].phase == Phase::data_gradient) gradient = of;
-    work_.messages[e.gradients].meaning.results = {{gradient, layer, all_of_it, e.layout}};
-    CommMeaning& results = work_.messages[e.results].meaning;
-    results.kind = CommMeaning::Kind::parts;
-    results.results = {{e.weight_gradient, layer, e.layout, all_of_it}};
-    if (!e.data_gradient) return;
-    results.results.push_back({*e.data_gradient, of_input, to_worker, all_of_it});
-    if (!e.shared) return;
-    CommMeaning& partials = work_.messages[e.partials].meaning;
-    partials.kind = CommMeaning::Kind::parts;
-    partials.results = {{*e.data_gradient, of_input, all_of_it, e.slices}};
-  }
-
-  // Bytes between the master and worker d.
-  /// Share of the images that worker d takes from the master, and whose gradients it sends there.
-  double slice(const FilterExchange& e, EndpointId d) const {
-    if (!e.shared) return 1;
-    const IndexRange range = e.images_of(d, images_);
-    return static_cast<double>(range.end - range.begin) / images_;
-  }
-  double down_forward(const FilterExchange& e, EndpointId d) const {
-    return slice(e, d) * e.input_bytes + e.convolution.fraction(d) * e.filter_bytes;
-  }
-  static double slice_bytes(const FilterExchange& e, EndpointId d) {
-    return e.convolution.fraction(d) * e.output_bytes;
-  }
-  static double partial_bytes(const FilterExchange& e) { return e.data_gradient ? e.input_bytes : 0; }
-  double up_backward(const FilterExchange& e, EndpointId d) const {
-    return slice(e, d) * partial_bytes(e) + e.convolution.fraction(d) * e.filter_bytes;
-  }
-
-  template <class Bytes>
-  std::uint32_t add_message(const FilterExchange& exchange, bool down, std::string_view what, Bytes bytes) {
-    PlacedMessage message{fmt::format("{}.{}", graph_.model.layers[exchange.convolution.layer].name, what),
-                          {}};
-    for (const EndpointId d : exchange.workers)
-      message.parts.push_back({down ? options_.master : d, down ? d : options_.master, bytes(exchange, d)});
-    work_.messages.push_back(std::move(message));
-    return static_cast<std::uint32_t>(work_.messages.size() - 1);
-  }
-
-  /// From every worker to every other one. @param bytes of the sender, or the receiver, for its images
-  std::uint32_t add_message_among_workers(const FilterExchange& e, std::string_view what, bool of_sender) {
-    PlacedMessage message{fmt::format("{}.{}", graph_.model.layers[e.convolution.layer].name, what), {}};
-    for (const EndpointId from : e.workers)
-      for (const EndpointId to : e.workers)
-        if (from != to) message.parts.push_back({from, to, slice(e, of_sender ? from : to) * e.input_bytes});
-    work_.messages.push_back(std::move(message));
-    return static_cast<std::uint32_t>(work_.messages.size() - 1);
-  }
-
-  void add_messages(FilterExchange& e) {
-    if (e.workers.empty()) return;
-    const auto down = [&](const FilterExchange& of, EndpointId d) { return down_forward(of, d); };
-    const auto up = [&](const FilterExchange& of, EndpointId d) { return up_backward(of, d); };
-    e.inputs = add_message(e, true, "inputs and filters", down);
-    if (e.shared) e.passed_on = add_message_among_workers(e, "inputs passed on", true);
-    e.outputs = add_message(e, false, "outputs", slice_bytes);
-    e.gradients = add_message(e, true, "output gradients", slice_bytes);
-    if (e.shared && e.data_gradient) e.partials = add_message_among_workers(e, "partial gradients", false);
-    e.results = add_message(e, false, "gradients", up);
-    if (work_.meaning) mean_messages(e);
-  }
-
-  /// The convolution's kernel with the filters of device d. Workers get images of the master, which alone
-  /// runs what reads them first.
-  PlanOp kernel(const FilterExchange& e, OpId id, EndpointId d) {
-    const Operation& operation = graph_.operations[id];
-    PlanOp op{operation.name,
-              part_of(operation.work, e.input_bytes / images_, e.convolution.fraction(d), 1),
-              images_,
-              {},
-              {},
-              d == options_.master ? id : PlanOp::of_plan};
-    mean(op, id, e.layout);
-    return op;
-  }
-
   // The master runs the graph in order and waits for its workers at every convolution.
 
   PlacedDevice master() {
     PlacedDevice device;
     device.name = "master";
     device.members = {options_.master};
-    device.states = graph_.resident_bytes();
+    for (const Parameter& parameter : graph_.parameters)
+      device.parameters.push_back(static_cast<double>(parameter.elements));
+    for (const Layer& layer : graph_.model.layers) device.frozen_elements += frozen_elements(layer);
     std::map<OpId, const FilterExchange*> begins;
     std::vector<bool> moved(graph_.operations.size());  // weight gradients that run with the data gradient
-    for (const FilterExchange& e : exchanges_) {
+    for (const FilterExchange& e : exchanges_.all()) {
       if (e.workers.empty()) continue;
       begins[e.forward] = &e;
-      begins[backward_of(e)] = &e;
+      begins[FilterExchanges::backward_of(e)] = &e;
       if (e.data_gradient) moved[e.weight_gradient] = true;
     }
     std::vector<std::size_t> positions(graph_.operations.size(), Lifetime::nowhere);
     std::size_t count = 0;
     const auto add = [&](PlanOp op) {
+      if (op.work.phase != Phase::forward) device.steps.back().forward = false;
       device.steps.back().ops.push_back(std::move(op));
       return count++;
     };
@@ -256,12 +61,13 @@ class FilterPlanner {
     for (OpId id = 0; id < graph_.operations.size(); ++id) {
       const Operation& operation = graph_.operations[id];
       if (operation.phase == Phase::update)
-        mean(device.update.emplace_back(PlanOp{operation.name, operation.work, 1, {}, {}, id}), id);
+        exchanges_.mean(device.update.emplace_back(PlanOp{operation.name, operation.work, 1, {}, {}, id}),
+                        id);
       if (operation.phase == Phase::update || moved[id]) continue;
       const auto it = begins.find(id);
       if (it == begins.end()) {
         PlanOp op{operation.name, operation.work, images_, {}, {}, id};
-        mean(op, id);
+        exchanges_.mean(op, id);
         positions[id] = add(std::move(op));
         continue;
       }
@@ -269,14 +75,20 @@ class FilterPlanner {
       const bool forward = id == e.forward;
       device.steps.back().sends.push_back(forward ? e.inputs : e.gradients);
       device.steps.emplace_back().after_sends = !options_.overlap;
-      positions[id] = add(kernel(e, id, options_.master));
+      positions[id] = add(exchanges_.kernel(e, id, options_.master));
       if (!forward && e.data_gradient)
-        positions[e.weight_gradient] = add(kernel(e, e.weight_gradient, options_.master));
+        positions[e.weight_gradient] = add(exchanges_.kernel(e, e.weight_gradient, options_.master));
       device.steps.emplace_back().receives.push_back(forward ? e.outputs : e.results);
+      if (!forward && work_.micro_batches > 1) {
+        const std::size_t added = add(exchanges_.added_filters(e));
+        device.tensors.push_back(
+            {{MemoryClass::gradients, FilterExchanges::returned_bytes(e)}, {added, added}});
+      }
       if (!forward && e.data_gradient) {
         const double come = e.shared ? 1 : static_cast<double>(e.workers.size());
         const bool own = e.convolution.filters[options_.master] > 0;
-        const std::size_t sum = add(sum_of_partials(e, come - (own ? 0 : 1), 1, all_of_it));
+        const std::size_t sum =
+            add(exchanges_.sum_of_partials(e, come - (own ? 0 : 1), 1, FilterExchanges::all_of_it));
         const double received = come * e.input_bytes;
         device.tensors.push_back({{MemoryClass::activations, received}, {sum, sum}});
       }
@@ -287,38 +99,16 @@ class FilterPlanner {
     return device;
   }
 
-  /// The first operation of a convolution's backward pass.
-  static OpId backward_of(const FilterExchange& e) { return e.data_gradient.value_or(e.weight_gradient); }
-
-  /// Adding up data gradients of those who had filters: two read, one written each time.
-  /// @param share of the images  @param layout of these
-  PlanOp sum_of_partials(const FilterExchange& e, double additions, double share, std::uint32_t layout) {
-    const LayerIndex input = graph_.model.layers[e.convolution.layer].inputs.front();
-    Work work;
-    work.kind = KernelKind::elementwise;
-    work.phase = Phase::data_gradient;
-    work.flops_per_image = additions * e.input_bytes / images_ / tensor_bytes_.of_value(input);
-    work.bytes_per_image = 3 * additions * e.input_bytes / images_;
-    PlanOp op{graph_.operations[*e.data_gradient].name + " sum", work, share * images_, {}, {}};
-    OpMeaning meaning;
-    meaning.act = OpMeaning::Act::add;
-    meaning.operation = *e.data_gradient;
-    meaning.layer = static_cast<std::uint32_t>(input);
-    if (layout != all_of_it) meaning.layout = layout;
-    work_.mean(op, meaning);
-    return op;
-  }
-
   // Workers with the same filters of every layer, and equally many images of it, have one program.
 
   void add_workers() {
     std::map<std::pair<std::uint32_t, std::vector<std::int64_t>>, std::vector<EndpointId>> alike;
-    for (EndpointId d = 0; d < input_.machine.devices.size(); ++d) {
+    for (EndpointId d = 0; d < devices_; ++d) {
       if (d == options_.master) continue;
       std::vector<std::int64_t> filters;
-      for (const FilterExchange& e : exchanges_) filters.push_back(e.convolution.filters[d]);
+      for (const FilterExchange& e : exchanges_.all()) filters.push_back(e.convolution.filters[d]);
       if (std::none_of(filters.begin(), filters.end(), [](std::int64_t k) { return k > 0; })) continue;
-      for (const FilterExchange& e : exchanges_) {
+      for (const FilterExchange& e : exchanges_.all()) {
         const bool slice = e.shared && e.convolution.filters[d] > 0;
         const IndexRange images = slice ? e.images_of(d, images_) : IndexRange{};
         filters.push_back(images.end - images.begin);
@@ -349,8 +139,10 @@ class FilterPlanner {
     const auto use = [&](const std::vector<std::size_t>& tensors) {
       for (const std::size_t tensor : tensors) device.tensors[tensor].life.use(count - 1);
     };
-    const auto begin_step = [&] {
-      device.steps.emplace_back().after_sends = true;
+    const auto begin_step = [&](bool forward) {
+      PlacedStep& step = device.steps.emplace_back();
+      step.after_sends = true;
+      step.forward = forward;
       if (under_way.empty()) return;
       add(memory_op("release", {}, {}));
       use(std::exchange(under_way, {}));
@@ -361,14 +153,15 @@ class FilterPlanner {
       const auto add_sum = [&] {
         device.steps.back().sends = {e.partials};
         device.steps.emplace_back().receives = {e.partials};
+        device.steps.back().forward = false;
         device.steps.back().sends = {e.results};
         const double others = static_cast<double>(e.workers.size()) - 1;
-        add(sum_of_partials(e, others, slice(e, d), e.slices));
-        hold(MemoryClass::activations, others * slice(e, d) * e.input_bytes);
+        add(exchanges_.sum_of_partials(e, others, exchanges_.slice(e, d), e.slices));
+        hold(MemoryClass::activations, others * exchanges_.slice(e, d) * e.input_bytes);
       };
       if (e.convolution.filters[d] == 0) continue;
       const double filter_bytes = e.convolution.fraction(d) * e.filter_bytes;
-      begin_step();
+      begin_step(step.forward);
       device.steps.back().receives = {step.forward ? e.inputs : e.gradients};
       if (step.forward && e.shared) {
         add(memory_op("take in", {}, {}));
@@ -377,22 +170,23 @@ class FilterPlanner {
         device.steps.emplace_back().receives = {e.passed_on};
       }
       device.steps.back().sends = {step.forward ? e.outputs : e.results};
-      add(kernel(e, step.forward ? e.forward : backward_of(e), d));
+      add(exchanges_.kernel(e, step.forward ? e.forward : FilterExchanges::backward_of(e), d));
       if (step.forward) {
         if (!e.shared)
           kept[&e] = {hold(MemoryClass::activations, e.input_bytes),
                       hold(MemoryClass::weights, filter_bytes)};
-        under_way = {hold(MemoryClass::activations, slice_bytes(e, d))};
+        under_way = {hold(MemoryClass::activations, FilterExchanges::slice_bytes(e, d))};
       } else {
         under_way = {hold(MemoryClass::gradients, filter_bytes)};
         if (e.data_gradient) under_way.push_back(hold(MemoryClass::activations, e.input_bytes));
-        kept[&e].push_back(hold(MemoryClass::activations, slice_bytes(e, d)));  // output gradients
-        if (e.data_gradient) add(kernel(e, e.weight_gradient, d));
+        kept[&e].push_back(
+            hold(MemoryClass::activations, FilterExchanges::slice_bytes(e, d)));  // output gradients
+        if (e.data_gradient) add(exchanges_.kernel(e, e.weight_gradient, d));
         use(kept[&e]);
         if (e.data_gradient && e.shared) add_sum();
       }
     }
-    begin_step();
+    begin_step(false);
     device.steps.back().name = "end";
     return device;
   }
@@ -405,9 +199,9 @@ class FilterPlanner {
   /// Forward and backward of all distributed convolutions in the master's order.
   std::vector<Step> steps() const {
     std::vector<Step> result;
-    for (const FilterExchange& e : exchanges_) {
+    for (const FilterExchange& e : exchanges_.all()) {
       result.push_back({e.forward, &e, true});
-      result.push_back({backward_of(e), &e, false});
+      result.push_back({FilterExchanges::backward_of(e), &e, false});
     }
     std::sort(result.begin(), result.end(), [](const Step& a, const Step& b) { return a.at < b.at; });
     return result;
@@ -416,19 +210,23 @@ class FilterPlanner {
   PartitionSummary summary() const {
     PartitionSummary summary;
     summary.method = filter_shares_names[static_cast<std::size_t>(options_.shares)];
-    std::vector<double> time_s(input_.machine.devices.size(), 0.0);
-    for (const FilterExchange& e : exchanges_) {
-      if (!e.workers.empty()) summary.cut_bytes += e.input_bytes + partial_bytes(e);
+    std::vector<double> time_s(devices_, 0.0);
+    for (const FilterExchange& e : exchanges_.all()) {
+      if (!e.workers.empty()) summary.cut_bytes += e.input_bytes + FilterExchanges::partial_bytes(e);
       for (const EndpointId d : e.workers) {
         // As many, whether they come from the master or from other workers.
-        summary.connectivity_bytes += e.input_bytes + partial_bytes(e) + 2 * slice_bytes(e, d) +
+        summary.connectivity_bytes += e.input_bytes + FilterExchanges::partial_bytes(e) +
+                                      2 * FilterExchanges::slice_bytes(e, d) +
                                       2 * e.convolution.fraction(d) * e.filter_bytes;
-        summary.cut_bytes += 2 * slice_bytes(e, d) + 2 * e.convolution.fraction(d) * e.filter_bytes;
+        summary.cut_bytes +=
+            2 * FilterExchanges::slice_bytes(e, d) + 2 * e.convolution.fraction(d) * e.filter_bytes;
       }
       for (std::size_t d = 0; d < time_s.size(); ++d) time_s[d] += e.convolution.time_s[d];
     }
     double total_s = 0, longest_s = 0;
     for (const double t : time_s) total_s += t, longest_s = std::max(longest_s, t);
+    for (double* bytes : {&summary.connectivity_bytes, &summary.cut_bytes})
+      *bytes *= work_.micro_batches * work_.replicas;
     if (total_s > 0) summary.load_imbalance = longest_s / (total_s / static_cast<double>(time_s.size()));
     return summary;
   }
@@ -436,17 +234,17 @@ class FilterPlanner {
   const FilterOptions& options_;
   const StrategyInput& input_;
   const TrainingGraph& graph_;
-  const TensorBytes tensor_bytes_;
-  const GraphIndex index_;
-  double images_;
-  PlacedWork work_;
-  std::vector<FilterExchange> exchanges_;  ///< by layer
+  std::uint32_t devices_;  ///< of a replica
+  double images_;          ///< of a micro-batch
+  FilterExchanges exchanges_;
+  PlacedWork& work_ = exchanges_.work();
 };
 
 }  // namespace
 
-ReportedPlan plan_filters(const FilterOptions& options, const StrategyInput& input, double images) {
-  return FilterPlanner(options, input, images).build();
+Annotation annotate_filters(const FilterOptions& options, const StrategyInput& input, std::uint32_t devices,
+                            double images) {
+  return FilterPlanner(options, input, devices, images).build();
 }
 
 }  // namespace convoy::strategies

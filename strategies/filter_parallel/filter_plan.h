@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "strategies/filter_parallel/filter_shares.h"
+#include "strategies/placed_replicas.h"
 
 namespace convoy::inline strategies {
 
@@ -24,9 +25,12 @@ struct FilterOptions {
   bool overlap = false;
   InputBroadcast broadcast = InputBroadcast::direct;
   SourcePos master_pos;
+  PlacedReplicas placed;
 };
 
-/// The plan of a step of so many images, as filter_parallel.h has it. @pre options.master is a device
-ReportedPlan plan_filters(const FilterOptions& options, const StrategyInput& input, double images);
+/// Micro-batches of so many images on the first devices of the machine, and on as many for each further replica,
+/// as filter_parallel.h has it. @pre options.master is one of these devices
+Annotation annotate_filters(const FilterOptions& options, const StrategyInput& input, std::uint32_t devices,
+                            double images);
 
 }  // namespace convoy::strategies

@@ -101,8 +101,10 @@ std::vector<std::int64_t> probed_shares(std::int64_t filters, const std::vector<
 }  // namespace
 
 std::vector<SharedConvolution> share_filters(const StrategyInput& input, FilterShares shares,
-                                             EndpointId master, double images) {
-  const std::vector<Device>& devices = input.machine.devices;
+                                             EndpointId master, double images,
+                                             std::optional<std::uint32_t> device_count) {
+  std::vector<Device> devices = input.machine.devices;
+  if (device_count) devices.resize(*device_count);
   const std::vector<EndpointId> order = in_order(devices.size(), master);
   std::map<std::tuple<std::uint32_t, double, std::uint32_t>, std::vector<double>> kinds;  // of devices
   std::vector<const std::vector<double>*> layers_s;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,7 @@ struct SharedConvolution {
   std::int64_t total;
 };
 
-/// Shares out the filters of every convolution of the model among all devices.
+/// Shares out the filters of every convolution of the model among the first `devices`, or all.
 /// equal: the same number each, one more for the first of them where it does not divide (the master is
 /// first).
 /// probed: every device runs the whole convolutions, forward and backward, on the batch (by the cost model,
@@ -31,6 +32,7 @@ struct SharedConvolution {
 /// leaves over goes to the fastest device, what it gives too many is taken from it. Source: the thesis'
 /// abstract (hdl 10316/81665) names balancing by the devices' capability; the formula is our reconstruction.
 std::vector<SharedConvolution> share_filters(const StrategyInput& input, FilterShares shares,
-                                             EndpointId master, double images);
+                                             EndpointId master, double images,
+                                             std::optional<std::uint32_t> devices = {});
 
 }  // namespace convoy::strategies

@@ -8,7 +8,6 @@
 #include <numeric>
 #include <optional>
 
-#include "sim/lowering/group_plan.h"
 #include "strategies/hybrid/hybrid_floor.h"
 #include "strategies/hybrid/layouts.h"
 #include "strategies/hybrid/shard_layers.h"
@@ -27,7 +26,7 @@ void check_replicas(const HybridOptions& options, std::int64_t devices, std::str
                                  devices, of, options.replicas));
 }
 
-class Hybrid : public Strategy {
+class Hybrid : public Annotator {
  public:
   explicit Hybrid(HybridOptions options) : options_(std::move(options)) {}
 
@@ -44,7 +43,7 @@ class Hybrid : public Strategy {
     return floor_of_hybrid(options_, batch, table);
   }
 
-  ReportedPlan steady_plan(const StrategyInput& input) const override {
+  Annotation annotate(const StrategyInput& input) const override {
     const auto all = static_cast<std::int64_t>(input.machine.devices.size());
     check_replicas(options_, all, "");
     const std::int64_t images = images_of_micro_batch(input, all);
@@ -59,7 +58,7 @@ class Hybrid : public Strategy {
         one.passes[0].push_back({backward, m, static_cast<double>(one.images),
                                  options_.micro_batches > 1 ? fmt::format(" #{}", m) : "",
                                  backward && m + 1 == options_.micro_batches});
-    return plan_hybrid_pipeline(input, options_, one);
+    return annotate_hybrid(input, options_, one);
   }
 
  private:
@@ -198,8 +197,8 @@ std::string label_of(const HybridOptions& options) {
   return text;
 }
 
-ReportedPlan plan_hybrid_pipeline(const StrategyInput& input, const HybridOptions& options,
-                                  const HybridPipeline& pipeline) {
+Annotation annotate_hybrid(const StrategyInput& input, const HybridOptions& options,
+                           const HybridPipeline& pipeline) {
   const Model& model = input.graph.model;
   const auto all = static_cast<std::int64_t>(pipeline.devices.front().size());
   const bool alone = pipeline.devices.size() == 1;
@@ -213,7 +212,7 @@ ReportedPlan plan_hybrid_pipeline(const StrategyInput& input, const HybridOption
   const std::int64_t devices = all / options.replicas;
   const std::vector<DecidedLayout> layouts = decide_layouts(model, options.rules, options.pos);
   const Shards images = even_images(pipeline.images / options.replicas, static_cast<std::size_t>(devices));
-  const std::vector<LayerSharding> shardings = shard_layers(model, layouts, images);
+  std::vector<LayerSharding> shardings = shard_layers(model, layouts, images);
   refuse_split_shared(model, shardings, options.pos);
   const bool by_images = std::any_of(shardings.begin(), shardings.end(), [](const LayerSharding& s) {
     return s.output.over == Sharding::Over::batch;
@@ -226,7 +225,7 @@ ReportedPlan plan_hybrid_pipeline(const StrategyInput& input, const HybridOption
   std::optional<TailParts> tail;
   if (options.scheme != HybridScheme::all_at_once && devices > 1)
     tail = tail_parts(options, model, shardings, images);
-  const GraphSchedule schedule =
+  GraphSchedule schedule =
       schedule_graph(input.graph, shardings, images, tail,
                      alone ? std::vector<std::uint32_t>{} : pipeline.stage_of_layer, pipeline.recomputes);
   GroupStages stages{pipeline.stage_of_layer, {}, pipeline.passes, pipeline.micro_batches};
@@ -235,8 +234,10 @@ ReportedPlan plan_hybrid_pipeline(const StrategyInput& input, const HybridOption
     for (std::int64_t r = 0; r < options.replicas; ++r)
       stages.groups.back().emplace_back(of_stage.begin() + r * devices, of_stage.begin() + (r + 1) * devices);
   }
-  return plan_groups(input.graph, input.machine, input.cost, stages, shardings, schedule,
-                     {options.sync, options.pos});
+  return {
+      SplitLayers{std::move(stages), std::make_unique<const std::vector<LayerSharding>>(std::move(shardings)),
+                  std::move(schedule), options.pos},
+      options.sync};
 }
 
 }  // namespace convoy::strategies

@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/lowering/replica_program.h"
+#include "strategies/annotator.h"
 #include "strategies/hybrid/layouts.h"
-#include "strategies/strategy.h"
 
 namespace convoy::inline strategies {
 
@@ -62,7 +61,7 @@ struct HybridPipeline {
   bool recomputes = false;  ///< stages keep what they get from each other, and run forward again
 };
 /// @throws InputError where devices or images do not divide, or a group is too large for its exchanges
-ReportedPlan plan_hybrid_pipeline(const StrategyInput& input, const HybridOptions& options,
-                                  const HybridPipeline& pipeline);
+Annotation annotate_hybrid(const StrategyInput& input, const HybridOptions& options,
+                           const HybridPipeline& pipeline);
 
 }  // namespace convoy::strategies

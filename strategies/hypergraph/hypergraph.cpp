@@ -11,7 +11,7 @@
 #include "strategies/hypergraph/node_chain.h"
 #include "strategies/hypergraph/node_program.h"
 #include "strategies/partition/zoltan/zoltan_partition.h"
-#include "strategies/single.h"
+#include "strategies/placed_replicas.h"
 
 namespace convoy::inline strategies {
 namespace {
@@ -25,7 +25,7 @@ const std::vector<std::string> method_names{"hypergraph", "layerwise", "even", "
 struct HypergraphOptions {
   std::optional<std::uint32_t> parts;
   double epsilon = 0.1;
-  std::uint32_t micro_batches = 1;
+  PlacedReplicas placed;
   Granularity granularity;
   Method method = Method::hypergraph;
   bool zoltan = false, probed = true, from_layers = true;
@@ -68,7 +68,7 @@ Parts partition(const LayeredHypergraph& graph, const Speeds& speeds, const Hype
   return partition_hypergraph(graph, speeds, options.epsilon, options.from_layers);
 }
 
-class HypergraphStrategy : public Strategy {
+class HypergraphStrategy : public Annotator {
  public:
   explicit HypergraphStrategy(HypergraphOptions options) : options_(std::move(options)) {}
 
@@ -78,17 +78,16 @@ class HypergraphStrategy : public Strategy {
     if (options_.zoltan) text += " by Zoltan";
     if (options_.method == Method::random) text += fmt::format(" (seed {})", options_.seed);
     if (options_.parts) text += fmt::format(", {} parts", *options_.parts);
-    if (options_.micro_batches > 1) text += fmt::format(", {} micro-batches", options_.micro_batches);
-    return text;
+    return text + options_.placed.label();
   }
 
   std::optional<StepFloor> floor(const BatchSpec& batch, CostTable& table) const override {
-    const std::int64_t parts = options_.parts.value_or(table.device_count());
-    const std::int64_t images = batch.over(parts);
-    if (images % options_.micro_batches != 0) return std::nullopt;
-    const double step_s = node_chain_s(table, static_cast<double>(images / options_.micro_batches), parts);
+    const std::int64_t parts = options_.parts.value_or(table.device_count() / options_.placed.replicas);
+    const std::optional<std::int64_t> images = options_.placed.images_if_whole(batch, parts);
+    if (!images) return std::nullopt;
+    const double step_s = node_chain_s(table, static_cast<double>(*images), parts);
     return StepFloor{
-        step_s, images,
+        step_s, batch.over(parts * options_.placed.replicas),
         fmt::format("at least {} a step for layers that wait for each other", format_time(step_s))};
   }
 
@@ -96,34 +95,42 @@ class HypergraphStrategy : public Strategy {
     return "a hypergraph places each layer with parameters of its own";
   }
 
-  ReportedPlan steady_plan(const StrategyInput& input) const override {
+  const GradientSync* sums() const override {
+    return options_.placed.replicas > 1 ? &options_.placed.sync : nullptr;
+  }
+
+  Annotation annotate(const StrategyInput& input) const override {
     const auto devices = static_cast<std::uint32_t>(input.machine.devices.size());
-    const std::uint32_t parts = options_.parts.value_or(devices);
-    if (parts > devices)
+    const PlacedReplicas& placed = options_.placed;
+    if (options_.parts.value_or(0) > devices)
       throw InputError(options_.parts_pos, fmt::format("strategy.parts: {} parts need a device each, and the "
                                                        "cluster has {}; at most {} here",
-                                                       parts, devices, devices));
+                                                       *options_.parts, devices, devices));
+    const std::uint32_t parts = placed.devices_a_replica(devices, options_.parts);
     if (parts > max_parts)
       throw InputError(options_.parts_pos,
                        fmt::format("strategy.parts: the cluster has {} devices, and a network is cut into at "
                                    "most {} parts; write parts: {}, or less",
                                    devices, max_parts, max_parts));
-    const std::int64_t batch = input.batch.over(parts);
-    const auto images = static_cast<double>(input.batch.divided(
-        parts, options_.micro_batches, fmt::format("{} micro-batches", options_.micro_batches)));
+    const std::int64_t batch = input.batch.over(std::int64_t{parts} * placed.replicas);
+    const auto images = static_cast<double>(placed.images(input.batch, parts));
     const NodeHypergraph nodes = hypergraph_of(input.graph, parts);
     const Speeds speeds = options_.probed ? probed_speeds(input, parts, images) : equal_speeds(parts);
     const Parts assignment = partition(nodes.graph, speeds, options_);
-    Plan plan = parts == 1
-                    ? single_plan(input, batch, options_.micro_batches)
-                    : plan_placed(slice_graph(NodeShares(input.graph, nodes, assignment, parts, images),
-                                              options_.micro_batches, input.meaning),
-                                  input.machine, input.cost);
-    PartitionSummary summary{method_names[static_cast<std::size_t>(options_.method)],
-                             connectivity(nodes.graph, assignment) * static_cast<double>(batch),
-                             cut(nodes.graph, assignment) * static_cast<double>(batch),
-                             imbalance(nodes.graph.weight, assignment, speeds)};
-    return {std::move(plan), {.partition = std::move(summary)}};
+    Annotation annotation;
+    if (parts == 1) {
+      annotation = annotate_undivided(input, placed);
+    } else {
+      PlacedWork work = slice_graph(NodeShares(input.graph, nodes, assignment, parts, images),
+                                    placed.micro_batches, input.meaning && placed.replicas == 1);
+      work.replicas = placed.replicas;
+      annotation = {std::move(work), placed.sync};
+    }
+    annotation.report.partition = {method_names[static_cast<std::size_t>(options_.method)],
+                                   connectivity(nodes.graph, assignment) * static_cast<double>(batch),
+                                   cut(nodes.graph, assignment) * static_cast<double>(batch),
+                                   imbalance(nodes.graph.weight, assignment, speeds)};
+    return annotation;
   }
 
  private:
@@ -159,13 +166,11 @@ void read_granularity(YamlMap& map, HypergraphOptions& options) {
 
 const Keys<HypergraphOptions>& hypergraph_keys() {
   using Options = HypergraphOptions;
-  static const Keys<Options> keys{
-      optional_integer_key<Options>("parts", "all devices", 1, max_parts, "parts, one a device",
+  static const Keys<Options> own{
+      optional_integer_key<Options>("parts", "devices / replicas", 1, max_parts, "parts, one a device",
                                     &Options::parts)
           .at(&Options::parts_pos),
       number_key<Options>("epsilon", 0, 1000, "how far a part's work may exceed the mean", &Options::epsilon),
-      integer_key<Options>("micro_batches", 1, 10'000, "parts of the batch that are under way at a time",
-                           &Options::micro_batches),
       choice_key<Options>("method", method_names, "how nodes get their parts", &Options::method),
       custom_key<Options>(
           "granularity", "",
@@ -185,6 +190,11 @@ const Keys<HypergraphOptions>& hypergraph_keys() {
                           &Options::probed),
       integer_key<Options>("seed", 0, YamlMap::max_integer, "of its random numbers", &Options::seed)
           .only("method: random", [](const Options& o) { return o.method == Method::random; })};
+  static const Keys<Options> keys = [] {
+    Keys<Options> table = own;
+    append_keys(table, keys_of_part<Options>(placed_replica_keys(), &Options::placed));
+    return table;
+  }();
   return keys;
 }
 

@@ -13,7 +13,7 @@ namespace convoy::inline strategies {
 /// is the connectivity-1 of the partition. Several micro-batches are under way at a time
 /// (micro_batch_order.h); every part updates its weights at the end.
 /// `method`: hypergraph, or what it is compared with: layerwise, even, random.
-/// Parts have equal shares of the work whatever the devices' speed. One part: exactly `single`.
+/// `replicas` (placed_replicas.h): the same parts on further devices. One part: exactly `single`.
 StrategyEntry hypergraph_entry();
 
 }  // namespace convoy::strategies

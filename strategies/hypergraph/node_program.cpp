@@ -24,6 +24,7 @@ class Slicer {
         images_(shares.images()) {
     work_.images = images_;
     work_.micro_batches = micro_batches;
+    work_.devices_a_replica = shares.count();
     if (meaning) meaning_.begin();
   }
 
@@ -186,19 +187,18 @@ class Slicer {
   }
 
   void add_update(std::uint32_t p, PlacedDevice& device) {
-    double trained = 0, frozen = 0;  // elements
+    for (const Parameter& parameter : graph_.parameters)
+      device.parameters.push_back(static_cast<double>(parameter.elements) *
+                                  shares_.share(parameter.layer, p));
     for (std::uint32_t i = 0; i < graph_.model.layers.size(); ++i) {
-      const Layer& layer = graph_.model.layers[i];
       const double share = shares_.share(i, p);
-      (layer.frozen ? frozen : trained) += static_cast<double>(layer.parameter_elements()) * share;
+      device.frozen_elements += frozen_elements(graph_.model.layers[i]) * share;
       if (share == 0 || !layers_[i].update) continue;
       const OpId id = *layers_[i].update;
       const Work work = part_of(graph_.operations[id].work, 0, share, share);
       meaning_.of_kernel(device.update.emplace_back(PlanOp{graph_.operations[id].name, work, 1, {}, {}, id}),
                          i, id);
     }
-    device.states = resident_bytes(trained, graph_.options);
-    device.states[static_cast<std::size_t>(MemoryClass::weights)] += frozen_bytes(frozen, graph_.options);
   }
 
   const NodeShares& shares_;

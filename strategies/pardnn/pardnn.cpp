@@ -8,13 +8,14 @@
 #include <memory>
 #include <set>
 
+#include "models/frozen.h"
 #include "sim/base/quantity.h"
-#include "sim/lowering/placed_plan.h"
 #include "sim/lowering/plan_ops.h"
 #include "strategies/cost_table.h"
 #include "strategies/pardnn/operation_dag.h"
 #include "strategies/partition/report.h"
-#include "strategies/single.h"
+#include "strategies/placed_replicas.h"
+#include "strategies/replicas.h"
 
 namespace convoy::inline strategies {
 namespace {
@@ -26,6 +27,7 @@ struct PardnnOptions {
   std::size_t method = 0;  ///< in partition_methods()
   SourcePos method_pos;
   std::optional<double> memory_bytes;
+  PlacedReplicas placed;
 };
 
 std::vector<std::string> placer_names() {
@@ -36,9 +38,9 @@ std::vector<std::string> placer_names() {
 
 const Keys<PardnnOptions>& pardnn_keys() {
   using Options = PardnnOptions;
-  static const Keys<Options> keys{
-      optional_integer_key<Options>("parts", "all devices", 1, 1024, "devices that take part",
-                                    &Options::parts)
+  static const Keys<Options> own{
+      optional_integer_key<Options>("parts", "devices / replicas", 1, 1024,
+                                    "devices of a replica that take part", &Options::parts)
           .at(&Options::parts_pos),
       choice_key<Options>("method", placer_names(), "who places the operations (docs/partition.md)",
                           &Options::method)
@@ -47,15 +49,21 @@ const Keys<PardnnOptions>& pardnn_keys() {
       quantity_key<Options>("memory", "the device's", Dimension::bytes,
                             "of a device, which the partitioner keeps within", &Options::memory_bytes,
                             [](const Options&) { return std::optional<double>(); })};
+  static const Keys<Options> keys = [] {
+    Keys<Options> table = own;
+    append_keys(table, keys_of_part<Options>(placed_replica_keys(), &Options::placed));
+    return table;
+  }();
   return keys;
 }
 
 /// A placement as work of its devices.
 class Placer {
  public:
-  Placer(const StrategyInput& input, const OperationDag& graph, double images, const PartitionTask& task,
-         const PartitionAnswer& answer, std::string_view method)
+  Placer(const StrategyInput& input, const PlacedReplicas& placed, const OperationDag& graph, double images,
+         const PartitionTask& task, const PartitionAnswer& answer, std::string_view method)
       : input_(input),
+        placed_(placed),
         method_(method),
         graph_(graph),
         dag_(graph.dag),
@@ -64,13 +72,16 @@ class Placer {
         placement_(answer.placement),
         memory_(emulate_memory(dag_, task.link, task.parts, placement_, own_schedule(task, answer))) {}
 
-  ReportedPlan run() {
+  Annotation run() {
     work_.images = images_;
-    if (input_.meaning) begin_meaning();
+    work_.micro_batches = placed_.micro_batches;
+    work_.replicas = placed_.replicas;
+    work_.devices_a_replica = task_.parts;
+    if (input_.meaning && placed_.is_one()) begin_meaning();
     add_messages();
     for (Part part = 0; part < task_.parts; ++part) work_.devices.push_back(device(part));
     PartitionSummary partition = summary();
-    return {plan_placed(std::move(work_), input_.machine, input_.cost), {.partition = std::move(partition)}};
+    return {std::move(work_), placed_.sync, {.partition = std::move(partition)}};
   }
 
  private:
@@ -86,7 +97,7 @@ class Placer {
   /// What a node hands on.
   CommMeaning meaning_of(NodeId v) const {
     CommMeaning meaning;
-    if (!input_.meaning) return meaning;
+    if (!work_.meaning) return meaning;
     const OperationDag::Node& node = graph_.nodes[v];
     if (node.content == OperationDag::Content::images) {
       meaning.results = {{no_meaning, 0}};
@@ -124,14 +135,19 @@ class Placer {
     PlacedDevice device;
     device.name = fmt::format("part {} on {}", part, input_.machine.devices[part].name);
     device.members = {part};
+    device.parameters.assign(input_.graph.parameters.size(), 0.0);
     std::set<NodeId> received;
     for (const NodeId v : memory_.sequence[part]) {
-      add_residents(device.states, v);
+      add_parameters(device, v);
       PlacedStep step;
       for (const NodeId u : dag_.parents(v))
         if (const auto message = message_.find({u, part}); message != message_.end())
           if (received.insert(u).second) step.receives.push_back(message->second);
-      step.ops.push_back(plan_op(v));
+      if (updates_at_end() && phase_of(v) == Phase::update)
+        take_in_gradient(v, step, device);
+      else
+        step.ops.push_back(plan_op(v));
+      step.forward = phase_of(v) == Phase::forward;
       for (Part to = 0; to < task_.parts; ++to)
         if (const auto message = message_.find({v, to}); message != message_.end())
           step.sends.push_back(message->second);
@@ -144,10 +160,43 @@ class Placer {
     return device;
   }
 
-  void add_residents(StateBytes& states, NodeId v) const {
+  /// Of micro-batches or replicas an update waits for the gradients of all.
+  bool updates_at_end() const { return !placed_.is_one(); }
+
+  /// What does not compute goes forward, but for the end of reading parameters.
+  Phase phase_of(NodeId v) const {
+    const OperationDag::Node& node = graph_.nodes[v];
+    if (node.content == OperationDag::Content::operation) return input_.graph.operations[node.index].phase;
+    return node.content == OperationDag::Content::end_of_reading ? Phase::data_gradient : Phase::forward;
+  }
+
+  /// In place of an update: a gradient that has come from another part is added to those of the micro-batches
+  /// before; one that was made here has been.
+  void take_in_gradient(NodeId update, PlacedStep& step, PlacedDevice& device) {
+    const OpId id = graph_.nodes[update].index;
+    device.update.push_back(plan_op(update));
+    const std::string name = graph_.nodes[update].name;
+    for (const OpId input : input_.graph.operations[id].inputs) {
+      if (input_.graph.operations[input].phase != Phase::weight_gradient) continue;
+      if (!message_.contains({input, device.members.front()})) continue;
+      const double bytes = dag_.output_bytes(input);
+      step.takes_in = input;
+      step.ops.push_back(placed_.micro_batches == 1
+                             ? memory_op(name + " waits", {}, {})
+                             : elementwise_op(graph_.nodes[input].name + " sum",
+                                              bytes / element_bytes(input_.graph.options.precision),
+                                              3 * bytes));
+    }
+    if (step.ops.empty()) step.ops.push_back(memory_op(name + " waits", {}, {}));
+  }
+
+  void add_parameters(PlacedDevice& device, NodeId v) const {
     if (graph_.nodes[v].content != OperationDag::Content::variable) return;
-    const StateBytes bytes = layer_resident_bytes(input_.graph, graph_.nodes[v].index);
-    for (std::size_t c = 0; c < memory_class_count; ++c) states[c] += bytes[c];
+    const std::uint32_t layer = graph_.nodes[v].index;
+    for (std::size_t p = 0; p < device.parameters.size(); ++p)
+      if (input_.graph.parameters[p].layer == layer)
+        device.parameters[p] = static_cast<double>(input_.graph.parameters[p].elements);
+    device.frozen_elements += frozen_elements(input_.graph.model.layers[layer]);
   }
 
   PlanOp plan_op(NodeId v) {
@@ -170,11 +219,14 @@ class Placer {
       if (!sent[key.first]) summary.cut_bytes += dag_.output_bytes(key.first);
       sent[key.first] = true;
     }
+    for (double* bytes : {&summary.connectivity_bytes, &summary.cut_bytes})
+      *bytes *= placed_.micro_batches * placed_.replicas;
     summary.load_imbalance = load_imbalance(dag_, task_.parts, placement_);
     return summary;
   }
 
   const StrategyInput& input_;
+  const PlacedReplicas& placed_;
   const std::string_view method_;
   const OperationDag& graph_;
   const Dag& dag_;
@@ -186,23 +238,25 @@ class Placer {
   PlacedWork work_;
 };
 
-class Pardnn : public Strategy {
+class Pardnn : public Annotator {
  public:
   explicit Pardnn(PardnnOptions options) : options_(std::move(options)) {}
 
   std::string label() const override {
     const bool own = options_.method == 0;
-    return fmt::format("{}{}{}", own ? "pardnn" : fmt::format("placed by {}", method().name),
+    return fmt::format("{}{}{}{}", own ? "pardnn" : fmt::format("placed by {}", method().name),
                        options_.parts ? fmt::format(", {} parts", *options_.parts) : "",
-                       options_.refine ? "" : ", not refined");
+                       options_.refine ? "" : ", not refined", options_.placed.label());
   }
 
   /// Operations that are placed whole take at least the longest path of them.
   std::optional<StepFloor> floor(const BatchSpec& batch, CostTable& table) const override {
-    const std::int64_t images = batch.over(options_.parts.value_or(table.device_count()));
-    const double step_s = table.quickest(static_cast<double>(images)).chain_s;
+    const std::int64_t parts = options_.parts.value_or(table.device_count() / options_.placed.replicas);
+    const std::optional<std::int64_t> images = options_.placed.images_if_whole(batch, parts);
+    if (!images) return std::nullopt;
+    const double step_s = table.quickest(static_cast<double>(*images)).chain_s;
     return StepFloor{
-        step_s, images,
+        step_s, batch.over(parts * options_.placed.replicas),
         fmt::format("at least {} a step for operations that wait for each other", format_time(step_s))};
   }
 
@@ -210,23 +264,29 @@ class Pardnn : public Strategy {
     return "pardnn places each layer with parameters of its own";
   }
 
-  ReportedPlan steady_plan(const StrategyInput& input) const override {
+  const GradientSync* sums() const override {
+    return options_.placed.replicas > 1 ? &options_.placed.sync : nullptr;
+  }
+
+  Annotation annotate(const StrategyInput& input) const override {
     const auto devices = static_cast<std::uint32_t>(input.machine.devices.size());
-    const std::uint32_t parts = options_.parts.value_or(devices);
-    if (parts > devices)
-      throw InputError(
-          options_.parts_pos,
-          fmt::format("strategy.parts: {} parts need as many devices; the cluster has {}", parts, devices));
-    const std::int64_t images = input.batch.over(parts);
-    if (parts == 1) return {single_plan(input, images, 1)};
-    const OperationDag graph = operation_dag(input, static_cast<double>(images), parts);
+    const PlacedReplicas& placed = options_.placed;
+    if (options_.parts.value_or(0) > devices)
+      throw InputError(options_.parts_pos,
+                       fmt::format("strategy.parts: {} parts need as many devices; the cluster has {}",
+                                   *options_.parts, devices));
+    const std::uint32_t parts = placed.devices_a_replica(devices, options_.parts);
+    const auto images = static_cast<double>(placed.images(input.batch, parts));
+    check_plan_size(input, placed.micro_batches);
+    if (parts == 1) return annotate_undivided(input, placed);
+    const OperationDag graph = operation_dag(input, images, parts);
     const PartitionTask task{
         graph.dag, parts, part_link(input.machine, parts), room(input.machine, parts), 1, options_.refine};
     if (!method().available())
       throw InputError(options_.method_pos,
                        fmt::format("strategy.method: this convoy was built without {} (docs/partition.md)",
                                    method().name));
-    return Placer(input, graph, static_cast<double>(images), task, method().run(task), method().name).run();
+    return Placer(input, placed, graph, images, task, method().run(task), method().name).run();
   }
 
  private:

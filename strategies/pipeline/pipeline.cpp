@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "sim/base/names.h"
+#include "strategies/annotator.h"
 #include "strategies/pipeline/pipeline_floor.h"
 #include "strategies/pipeline/pipeline_options.h"
 #include "strategies/pipeline/pipeline_plan.h"
@@ -25,7 +26,7 @@ struct Candidate {
   bool fits;
 };
 
-class Pipeline : public Strategy {
+class Pipeline : public Annotator {
  public:
   explicit Pipeline(PipelineOptions options) : options_(std::move(options)) {}
 
@@ -57,22 +58,22 @@ class Pipeline : public Strategy {
     return floor_of_pipeline(options_, batch, table);
   }
 
-  ReportedPlan steady_plan(const StrategyInput& input) const override {
+  Annotation annotate(const StrategyInput& input) const override {
     const Units units = find_units(input.graph);
     const Candidate best = options_.auto_stages ? choose_stages(input, units)
                                                 : choose(input, units, count(input, units, options_.stages));
-    ReportedPlan planned = options_.hybrid
-                               ? plan_of_hybrids(input, hybrid_stages(input, units, best))
-                               : plan_pipeline(input, best.shape, best.choices,
-                                               cut_into_stages(input.graph, units, first_units(best),
-                                                               options_.recompute != Recompute::never),
-                                               options_.sync);
+    Annotation annotation = options_.hybrid
+                                ? annotate_hybrids(input, hybrid_stages(input, units, best))
+                                : annotate_pipeline(input, best.shape, best.choices,
+                                                    cut_into_stages(input.graph, units, first_units(best),
+                                                                    options_.recompute != Recompute::never),
+                                                    options_.sync);
     if (best.begun_from != options_.partition)
-      planned.report.notes.push_back(
+      annotation.report.notes.push_back(
           fmt::format("the stages are those of partition: {}, or moved from there: that cut's estimated step "
                       "was shorter than that of the least sum and interval (docs/pipelines.md)",
                       partition_method_names[static_cast<std::size_t>(best.begun_from)]));
-    return planned;
+    return annotation;
   }
 
  private:
@@ -202,13 +203,13 @@ class Pipeline : public Strategy {
     return first;
   }
 
-  ReportedPlan plan_of_hybrids(const StrategyInput& input, const HybridPipeline& pipeline) const {
-    ReportedPlan planned = plan_hybrid_pipeline(input, *options_.hybrid, pipeline);
-    std::vector<PipelineStage>& stages = planned.report.stages;
+  Annotation annotate_hybrids(const StrategyInput& input, const HybridPipeline& pipeline) const {
+    Annotation annotation = annotate_hybrid(input, *options_.hybrid, pipeline);
+    std::vector<PipelineStage>& stages = annotation.report.stages;
     for (const std::vector<EndpointId>& devices : pipeline.devices) stages.push_back({devices, {}});
     for (std::size_t i = 0; i < pipeline.stage_of_layer.size(); ++i)
       stages[pipeline.stage_of_layer[i]].layers.push_back(input.graph.model.layers[i].name);
-    return planned;
+    return annotation;
   }
 
   HybridPipeline hybrid_stages(const StrategyInput& input, const Units& units, const Candidate& best) const {

@@ -5,8 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
-
-#include "sim/lowering/stage_plan.h"
+#include <utility>
 
 namespace convoy::inline strategies {
 namespace {
@@ -65,9 +64,9 @@ std::vector<Pass> passes_of_slot(const PipelineShape& shape, const StageChoice& 
   return passes;
 }
 
-ReportedPlan plan_pipeline(const StrategyInput& input, const PipelineShape& shape,
-                           const std::vector<StageChoice>& choices, const Stages& stages,
-                           const GradientSync& sync) {
+Annotation annotate_pipeline(const StrategyInput& input, const PipelineShape& shape,
+                             const std::vector<StageChoice>& choices, Stages stages,
+                             const GradientSync& sync) {
   StagedPasses passes;
   passes.meaning = input.meaning;
   passes.images = shape.images * static_cast<double>(shape.micro_batches) *
@@ -93,7 +92,7 @@ ReportedPlan plan_pipeline(const StrategyInput& input, const PipelineShape& shap
            passes_of_slot(shape, choices[s], before, k, micro_batches, !stages.stages[s].backward.empty())});
     before += slots;
   }
-  return plan_stages(input.graph, input.machine, input.cost, stages, std::move(passes), sync);
+  return {WholeLayers{std::move(passes), std::move(stages)}, sync};
 }
 
 }  // namespace convoy::strategies

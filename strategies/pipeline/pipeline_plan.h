@@ -3,9 +3,7 @@
 
 #include <vector>
 
-#include "sim/lowering/gradient_sync.h"
-#include "sim/lowering/replica_program.h"
-#include "sim/lowering/stages.h"
+#include "sim/lowering/annotation.h"
 #include "strategies/pipeline/pipeline_costs.h"
 
 namespace convoy::inline strategies {
@@ -18,7 +16,7 @@ std::vector<Pass> passes_of_slot(const PipelineShape& shape, const StageChoice& 
                                  std::uint32_t slots_before, std::uint32_t slot, std::int64_t micro_batches,
                                  bool can_recompute);
 
-/// The plan of a cut pipeline. Micro-batch m of a stage with n slots is the business of its slot m mod n.
+/// The annotation of a cut pipeline. Micro-batch m of a stage with n slots is the business of its slot m mod n.
 ///
 /// With flush a plan is one step, ended by an update of all parameters; without, an EndlessRun.
 /// Orders on a device, of its micro-batches:
@@ -28,8 +26,8 @@ std::vector<Pass> passes_of_slot(const PipelineShape& shape, const StageChoice& 
 ///                Narayanan et al., ICML 2021, section 2.2; the schedule of Megatron-LM)
 /// A pipeline of one stage is naive in any case: there is nothing to overlap. What becomes of these orders
 /// stands in sim/lowering/stage_plan.h.
-ReportedPlan plan_pipeline(const StrategyInput& input, const PipelineShape& shape,
-                           const std::vector<StageChoice>& choices, const Stages& stages,
-                           const GradientSync& sync);
+Annotation annotate_pipeline(const StrategyInput& input, const PipelineShape& shape,
+                             const std::vector<StageChoice>& choices, Stages stages,
+                             const GradientSync& sync);
 
 }  // namespace convoy::strategies

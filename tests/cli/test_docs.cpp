@@ -14,7 +14,7 @@
 
 namespace {
 
-std::string page(const std::string& name) {
+std::string source_text(const std::string& name) {
   std::ifstream in(std::string(CONVOY_SOURCE) + "/" + name);
   REQUIRE_MESSAGE(in.good(), name);
   return {std::istreambuf_iterator<char>(in), {}};
@@ -51,7 +51,7 @@ TEST_CASE("docs: every experiment in configs/ passes check, and every one writte
   CHECK(count >= 10);
   int written = 0;
   for (const char* name : {"README.md", "docs/experiment.md", "docs/planning.md"})
-    for (const std::string& block : blocks(page(name), "yaml")) {
+    for (const std::string& block : blocks(source_text(name), "yaml")) {
       if (!block.starts_with("experiment:")) continue;
       place.file("block.yaml", block);
       const Finished run = place.convoy({"check", "block.yaml"});
@@ -94,7 +94,7 @@ TEST_CASE(
   const std::regex block("<!-- \\$ build/convoy ([^|]+?)( \\| lines ([0-9 -]+))? -->\n```text\n");
   std::size_t count = 0;
   for (const char* name : {"README.md", "docs/strategies.md"}) {
-    const std::string text = page(name);
+    const std::string text = source_text(name);
     for (std::sregex_iterator it(text.begin(), text.end(), block), end; it != end; ++it, ++count) {
       const std::size_t begin = static_cast<std::size_t>(it->position() + it->length());
       const std::string command = (*it)[1];
@@ -110,7 +110,7 @@ TEST_CASE(
 
 TEST_CASE("docs: the page of keys is what the program tells of every strategy and section") {
   const Workplace place;
-  const std::vector<std::string> shown = blocks(page("docs/keys.md"), "text");
+  const std::vector<std::string> shown = blocks(source_text("docs/keys.md"), "text");
   std::size_t count = 0;
   for (const std::string subject : {"strategies", "keys"}) {
     std::istringstream names(place.convoy({"show", subject}).out);
@@ -123,7 +123,7 @@ TEST_CASE("docs: the page of keys is what the program tells of every strategy an
 }
 
 TEST_CASE("docs: examples of extending.md are the files that are compiled, and its places are there") {
-  const std::string text = page("docs/extending.md");
+  const std::string text = source_text("docs/extending.md");
   const std::regex example("<!-- (tests/[^ ]+) -->\n```(?:cpp|cmake)\n"),
       place("\n- `([^`]+)`, behind `([^`]+)`");
   std::size_t examples = 0, places = 0;
@@ -131,13 +131,13 @@ TEST_CASE("docs: examples of extending.md are the files that are compiled, and i
     const std::size_t begin = static_cast<std::size_t>(it->position() + it->length());
     const std::string file = (*it)[1];
     CAPTURE(file);
-    CHECK(text.substr(begin, text.find("```", begin) - begin) == page(file));
+    CHECK(text.substr(begin, text.find("```", begin) - begin) == source_text(file));
   }
   for (std::sregex_iterator it(text.begin(), text.end(), place), end; it != end; ++it, ++places) {
     const std::string file = (*it)[1], what = (*it)[2];
     CAPTURE(file);
     CAPTURE(what);
-    CHECK(page(file).find(what) != std::string::npos);
+    CHECK(source_text(file).find(what) != std::string::npos);
   }
   CHECK(examples == 11);
   CHECK(places >= 15);
@@ -145,7 +145,7 @@ TEST_CASE("docs: examples of extending.md are the files that are compiled, and i
 
 TEST_CASE("docs: a model, a device and a server of one's own, as extending.md writes them") {
   const Workplace place;
-  const std::string text = page("docs/extending.md");
+  const std::string text = source_text("docs/extending.md");
   const std::regex example("<!-- ([^ ]+) -->\n```yaml\n");
   std::filesystem::create_directories(place.path() / "convoy/catalog/devices");
   std::filesystem::create_directories(place.path() / "convoy/catalog/servers");
@@ -193,14 +193,14 @@ TEST_CASE("docs: every key of an experiment and of a plan is described") {
                                       {"goal", "planning"},
                                       {"study", "studies"}})
     check_described(nlohmann::json::parse(place.convoy({"show", "keys", section, "--json"}).out)["keys"],
-                    page(fmt::format("docs/{}.md", file)));
+                    source_text(fmt::format("docs/{}.md", file)));
 }
 
 TEST_CASE("docs: every name of results.json and every column of results.csv is described") {
   const Workplace place;
   place.file("e.yaml", small_experiment());
   REQUIRE(place.convoy({"run", "e.yaml", "--out", "o"}).exit_code == 0);
-  const std::string text = page("docs/results.md");
+  const std::string text = source_text("docs/results.md");
   const auto described = [&](const std::string& name) {
     CAPTURE(name);
     CHECK(text.find(fmt::format("`{}`", name)) != std::string::npos);

@@ -21,7 +21,7 @@ const Keys<OneDeviceOptions>& one_device_keys() {
   return keys;
 }
 
-class OneDevice : public Strategy {
+class OneDevice : public Annotator {
  public:
   explicit OneDevice(OneDeviceOptions options) : options_(std::move(options)) {}
 
@@ -29,14 +29,14 @@ class OneDevice : public Strategy {
   std::string_view refuses_recomputation() const override { return {}; }
 
  private:
-  ReportedPlan steady_plan(const StrategyInput& input) const override {
+  Annotation annotate(const StrategyInput& input) const override {
     const std::size_t devices = input.machine.devices.size();
     if (options_.device >= devices)
       throw InputError(options_.device_pos,
                        fmt::format("strategy.device: there is no device {}; the cluster has {}, 0 to {}",
                                    options_.device, devices, devices - 1));
     const std::uint32_t type = input.machine.devices[options_.device].type;
-    return {plan_replicas(input, {}, {{type, input.batch.over(1), {options_.device}}}, 1)};
+    return annotate_replicas(input, {}, {{type, input.batch.over(1), {options_.device}}}, 1);
   }
 
   OneDeviceOptions options_;

@@ -16,6 +16,14 @@ OperationCounts once(const Trial&) { return {}; }
 OperationCounts by_servers(const Trial&) { return {.updates = 0}; }
 OperationCounts with_sums(const Trial&) { return {.sums = " sum"}; }
 OperationCounts with_partial_sums(const Trial&) { return {.sums = ".partial_gradient_sum"}; }
+/// Of placed work: two where the devices are an even number.
+double placed_replicas(const Trial& trial) { return trial.machine.devices.size() % 2 == 0 ? 2 : 1; }
+OperationCounts with_sums_on_replicas(const Trial& trial) {
+  return {.updates = placed_replicas(trial), .sums = " sum"};
+}
+OperationCounts with_partial_sums_on_replicas(const Trial& trial) {
+  return {.updates = placed_replicas(trial), .sums = ".partial_gradient_sum"};
+}
 OperationCounts on_every_device(const Trial& trial) {
   return {.updates = static_cast<double>(trial.machine.devices.size())};
 }
@@ -165,17 +173,26 @@ std::optional<double> filters_and_slices(const Trial& trial) {
                                          : trial.graph.model.layers[static_cast<std::size_t>(input)].output));
     for (const ParameterTensor& tensor : layer.parameters)
       if (tensor.role == ParameterRole::weight) filters += element * static_cast<double>(tensor.elements);
-    const double outputs = element * static_cast<double>(elements(layer.output)), images = trial.plan.images;
+    const double outputs = element * static_cast<double>(elements(layer.output));
     for (const Role& role : trial.plan.roles)
       for (const Task& task : role.program)
         for (const PlanOp& done : task.ops) {
-          if (done.name != op.name || role.name == "master" || done.work.flops_per_image == 0) continue;
+          const bool is_it = done.name == op.name || done.name.starts_with(op.name + " #");
+          if (!is_it || role.name == "master" || done.work.flops_per_image == 0) continue;
+          const double images = done.images;
           const double share = done.work.flops_per_image / op.work.flops_per_image;
           bytes += static_cast<double>(role.members.size()) *
                    (images * inputs * (has_data_gradient ? 2 : 1) + 2 * share * (filters + images * outputs));
         }
   }
   return bytes;
+}
+
+/// And what replicas sum, parameter by parameter, each among two of them.
+std::optional<double> connectivity_and_sums(const Trial& trial) {
+  const std::optional<double> bytes = connectivity_of_partition(trial);
+  return bytes ? std::optional(*bytes + 2 * (placed_replicas(trial) - 1) * parameter_bytes(trial.graph))
+               : std::nullopt;
 }
 
 /// Compressed pushes: half the bytes.
@@ -201,6 +218,19 @@ std::string server_options(Dice& dice, const StrategySetting& setting, const std
       dice.between(1, dedicated ? 3 : setting.hosts), dedicated ? "dedicated" : "colocated",
       dice.one_of<std::string>({"tensor", "even", "even, bucket: 300kB"}), dice.coin(),
       setting.devices > 1 ? dice.one_of<int>({1, 2}) : 1, more);
+}
+
+/// What replicas of placed work take beside its own keys.
+std::string placed_options(Dice& dice, const StrategySetting& setting) {
+  std::string text =
+      fmt::format(", micro_batches: {}", setting.devices > 1 ? dice.one_of<int>({1, 2, 4}) : 1);
+  if (setting.devices % 2 != 0) return text;
+  text += ", replicas: 2";
+  if (dice.coin())
+    text += fmt::format(
+        ", inner: {{kind: data_parallel, sync: all_reduce, algorithm: ring, bucket: {}kB, overlap: {}}}",
+        dice.one_of<int>({10, 300, 100000}), dice.coin());
+  return text;
 }
 
 /// A pipeline of one or two stages, each data-parallel.
@@ -356,11 +386,21 @@ const std::vector<StrategyRow>& strategy_rows() {
        by_servers, Alone::without_update},
       {"filter_parallel",
        [](Dice& dice, const StrategySetting& setting) {
-         return fmt::format("{{kind: filter_parallel, shares: {}, broadcast: {}, master: {}, overlap: {}}}",
-                            dice.coin() ? "equal" : "probed", dice.coin() ? "direct" : "scatter_allgather",
-                            dice.between(0, setting.devices - 1), dice.coin());
+         return fmt::format(
+             "{{kind: filter_parallel, shares: {}, broadcast: {}, master: {}, overlap: {}, micro_batches: "
+             "{}}}",
+             dice.coin() ? "equal" : "probed", dice.coin() ? "direct" : "scatter_allgather",
+             dice.between(0, setting.devices - 1), dice.coin(),
+             setting.devices > 1 ? dice.one_of<int>({1, 2, 4}) : 1);
        },
        with_sums, Alone::single, false, filters_and_slices},
+      {"replicas of filter_parallel",
+       [](Dice& dice, const StrategySetting& setting) {
+         return fmt::format("{{kind: filter_parallel, broadcast: {}, overlap: {}{}}}",
+                            dice.coin() ? "direct" : "scatter_allgather", dice.coin(),
+                            placed_options(dice, setting));
+       },
+       with_sums_on_replicas, Alone::single, false, connectivity_and_sums},
       {"hypergraph",
        [](Dice& dice, const StrategySetting& setting) {
          const auto method =
@@ -372,11 +412,23 @@ const std::vector<StrategyRow>& strategy_rows() {
                             granularity, setting.devices > 1 ? dice.one_of<int>({1, 2, 4}) : 1);
        },
        with_partial_sums, Alone::single, false, connectivity_of_partition},
-      {"pardnn",
-       [](Dice& dice, const StrategySetting&) {
-         return fmt::format("{{kind: pardnn, refine: {}}}", dice.coin());
+      {"replicas of hypergraph",
+       [](Dice& dice, const StrategySetting& setting) {
+         return fmt::format("{{kind: hypergraph, method: {}{}}}", dice.coin() ? "hypergraph" : "even",
+                            placed_options(dice, setting));
        },
-       once, Alone::single, false, connectivity_of_partition},
+       with_partial_sums_on_replicas, Alone::single, false, connectivity_and_sums},
+      {"pardnn",
+       [](Dice& dice, const StrategySetting& setting) {
+         return fmt::format("{{kind: pardnn, refine: {}, micro_batches: {}}}", dice.coin(),
+                            setting.devices > 1 ? dice.one_of<int>({1, 2, 4}) : 1);
+       },
+       with_sums, Alone::single, false, connectivity_of_partition},
+      {"replicas of pardnn",
+       [](Dice& dice, const StrategySetting& setting) {
+         return fmt::format("{{kind: pardnn, refine: {}{}}}", dice.coin(), placed_options(dice, setting));
+       },
+       with_sums_on_replicas, Alone::single, false, connectivity_and_sums},
       {"pipeline",
        [](Dice& dice, const StrategySetting& setting) {
          const int stages = setting.devices % 2 == 0 && setting.layers >= 5 ? 2 : 1;

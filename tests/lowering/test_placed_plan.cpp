@@ -26,7 +26,7 @@ PlanOp op_of(const std::string& name, double seconds) {
 struct Chain {
   std::vector<double> step_s, message_bytes;  ///< by device; the last one sends nothing
   double update_s, tensor_bytes;
-  std::uint32_t micro_batches;
+  std::uint32_t micro_batches, replicas;
   bool after_sends;  ///< devices wait until a message is delivered
 
   explicit Chain(unsigned seed) {
@@ -42,13 +42,14 @@ struct Chain {
     update_s = draw(0, 1e-3);
     tensor_bytes = draw(1, 1e6);
     micro_batches = std::uniform_int_distribution<std::uint32_t>(1, 6)(dice);
+    replicas = std::uniform_int_distribution<std::uint32_t>(1, 3)(dice);
     after_sends = seed % 2 == 0;
   }
 
   PlacedWork work() const {
-    PlacedWork work{1, micro_batches, {}, {}};
+    PlacedWork work{1, micro_batches, {}, {}, replicas, static_cast<std::uint32_t>(step_s.size())};
     for (std::uint32_t d = 0; d < step_s.size(); ++d) {
-      PlacedDevice device{"device", {d}, {}, {{}}, {}, {op_of("update", update_s)}};
+      PlacedDevice device{"device", {d}, {}, 0, {{}}, {}, {op_of("update", update_s)}};
       PlacedStep& step = device.steps.front();
       step.after_sends = after_sends;
       step.ops = {op_of("part", step_s[d] / 2), op_of("rest", step_s[d] / 2)};
@@ -88,22 +89,24 @@ struct Chain {
 }  // namespace
 
 TEST_CASE(
-    "placed work in a chain: the time, bytes and memory of a recurrence over devices and micro-batches") {
+    "placed work in a chain, and several side by side: the time, bytes and memory of a recurrence over "
+    "devices and micro-batches") {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     CAPTURE(seed);
     const Chain chain(seed);
-    const lab::Experiment machine(lab::custom_model(1, 1),
-                                  lab::star(static_cast<int>(chain.step_s.size()), "10GB/s", "5us"),
-                                  "{kind: data_parallel, sync: all_reduce}", 1);
-    const Plan plan = plan_placed(chain.work(), machine.machine(), machine.cost());
+    const lab::Experiment machine(
+        lab::custom_model(1, 1),
+        lab::star(static_cast<int>(chain.replicas * chain.step_s.size()), "10GB/s", "5us"),
+        "{kind: data_parallel, sync: all_reduce}", 1);
+    const Plan plan = plan_placed(chain.work(), machine.graph(), machine.machine(), machine.cost(), {});
     validate(plan, machine.machine());
     const ReplayResult result = replay(plan, machine.machine(), machine.cost(), {});
     CHECK(result.step_time_s == approx(chain.expected_s()).epsilon(1e-9));
     double bytes = 0;
-    for (const double message : chain.message_bytes) bytes += message * chain.micro_batches;
+    for (const double message : chain.message_bytes) bytes += message * chain.micro_batches * chain.replicas;
     CHECK(result.comm_bytes == approx(bytes).epsilon(1e-9));
-    for (std::size_t d = 0; d < chain.step_s.size(); ++d)
+    for (std::size_t d = 0; d < chain.replicas * chain.step_s.size(); ++d)
       CHECK(result.endpoints[d].peak_memory_bytes == approx(chain.tensor_bytes).epsilon(1e-9));
-    CHECK(plan.images == chain.micro_batches);
+    CHECK(plan.images == chain.micro_batches * chain.replicas);
   }
 }

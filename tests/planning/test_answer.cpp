@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "sim/base/input_error.h"
+#include "sim/page/html.h"
 #include "sim/planning/plan_report.h"
 #include "sim/planning/read_plan_json.h"
 #include "sim/planning/write_plan.h"
-#include "sim/results/report/html.h"
 #include "tests/planning/plan_text.h"
 #include "tests/support/approx.h"
 

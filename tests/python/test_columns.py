@@ -12,7 +12,7 @@ import unittest
 import warnings
 
 import convoy
-from test_module import EXPERIMENT
+from in_folder import EXPERIMENT
 
 POINT = ctypes.POINTER
 pythonapi = ctypes.pythonapi

@@ -12,7 +12,7 @@ import pathlib
 import unittest
 
 import convoy
-from test_module import InFolder
+from in_folder import InFolder
 
 IMAGES, SIZE = 32, 56
 EXPERIMENT = {

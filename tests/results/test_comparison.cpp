@@ -9,8 +9,8 @@
 #include <sstream>
 
 #include "sim/results/comparison.h"
+#include "tests/page/xml.h"
 #include "tests/results/results_fixture.h"
-#include "tests/results/xml.h"
 
 using namespace convoy;
 

@@ -9,8 +9,8 @@
 
 #include "sim/base/digest.h"
 #include "sim/results/write_report.h"
+#include "tests/page/xml.h"
 #include "tests/results/results_fixture.h"
-#include "tests/results/xml.h"
 #include "tests/support/approx.h"
 
 using namespace convoy;

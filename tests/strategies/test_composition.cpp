@@ -46,9 +46,11 @@ const Composed composed_rows[] = {
      "OUTER}"},
     {"`pipeline` of `hybrid`",
      "{kind: pipeline, stages: 2, inner: {kind: hybrid, conv: batch, fc: batch INNER} OUTER}"},
-    {"`filter_parallel`", "{kind: filter_parallel OUTER}"},
-    {"`hypergraph`", "{kind: hypergraph OUTER}"},
-    {"`pardnn`", "{kind: pardnn OUTER}"},
+    {"`filter_parallel`",
+     "{kind: filter_parallel, replicas: 2, inner: {kind: data_parallel, sync: all_reduce INNER} OUTER}"},
+    {"`hypergraph`",
+     "{kind: hypergraph, replicas: 2, inner: {kind: data_parallel, sync: all_reduce INNER} OUTER}"},
+    {"`pardnn`", "{kind: pardnn, replicas: 2, inner: {kind: data_parallel, sync: all_reduce INNER} OUTER}"},
 };
 
 std::string with(std::string text, const std::string& mark, const std::string& key) {

@@ -351,7 +351,7 @@ TEST_CASE("a master that is not there, unknown shares and keys are errors that s
         "strategy:1:33: strategy.master: there is no device 2; the cluster has 2, 0 to 1");
   CHECK(error_of("{kind: filter_parallel, shares: speed}", 2) ==
         "strategy:1:33: strategy.shares: unknown value 'speed'; allowed: equal, probed");
-  CHECK(error_of("{kind: filter_parallel, micro_batches: 2}", 2) ==
-        "strategy:1:25: strategy.micro_batches: unknown key; known here: broadcast, kind, master, overlap, "
-        "shares, transport");
+  CHECK(error_of("{kind: filter_parallel, stages: 2}", 2) ==
+        "strategy:1:25: strategy.stages: unknown key (did you mean 'shares'?); known here: broadcast, "
+        "inner, kind, master, micro_batches, overlap, replicas, shares, transport");
 }

@@ -49,10 +49,10 @@ struct IssuedPipeline : PipelineProblem {
   double simulated_s(const std::vector<StageChoice>& choices) const {
     std::vector<std::uint32_t> first;
     for (const StageChoice& choice : choices) first.push_back(choice.first_unit);
-    const Plan plan = plan_pipeline({graph, machine, cost, {}}, shape, choices,
-                                    cut_into_stages(graph, units, first, shape.recompute != Recompute::never),
-                                    summed_after_backward())
-                          .plan;
+    Annotation annotation = annotate_pipeline(
+        {graph, machine, cost, {}}, shape, choices,
+        cut_into_stages(graph, units, first, shape.recompute != Recompute::never), summed_after_backward());
+    const Plan plan = lower(graph, machine, cost, std::move(annotation)).plan;
     return replay(plan, machine, cost, ReplayOptions()).step_time_s;
   }
 };

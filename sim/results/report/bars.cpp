@@ -6,11 +6,11 @@
 #include <map>
 
 #include "sim/base/quantity.h"
-#include "sim/results/report/bar_chart.h"
-#include "sim/results/report/html.h"
+#include "sim/page/bar_chart.h"
+#include "sim/page/html.h"
+#include "sim/page/text.h"
 #include "sim/results/report/sections.h"
 #include "sim/results/schedule_summary.h"
-#include "sim/results/text.h"
 
 namespace convoy::inline results {
 namespace {

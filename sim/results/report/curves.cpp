@@ -6,12 +6,12 @@
 #include <map>
 #include <numeric>
 
+#include "sim/page/html.h"
+#include "sim/page/svg.h"
+#include "sim/page/text.h"
+#include "sim/page/xy_chart.h"
 #include "sim/results/coordinates.h"
-#include "sim/results/report/html.h"
 #include "sim/results/report/sections.h"
-#include "sim/results/report/svg.h"
-#include "sim/results/report/xy_chart.h"
-#include "sim/results/text.h"
 
 namespace convoy::inline results {
 namespace {

@@ -3,9 +3,8 @@
 
 #include <algorithm>
 
-#include "sim/results/report/html.h"
+#include "sim/page/html.h"
 #include "sim/results/report/sections.h"
-#include "sim/results/text.h"
 
 namespace convoy::inline results {
 namespace {

@@ -9,8 +9,8 @@
 #include <set>
 
 #include "sim/base/quantity.h"
+#include "sim/page/text.h"
 #include "sim/results/coordinates.h"
-#include "sim/results/text.h"
 
 namespace convoy::inline results {
 namespace {

@@ -4,10 +4,9 @@
 #include <algorithm>
 
 #include "sim/base/quantity.h"
-#include "sim/results/report/html.h"
+#include "sim/page/html.h"
+#include "sim/page/xy_chart.h"
 #include "sim/results/report/sections.h"
-#include "sim/results/report/xy_chart.h"
-#include "sim/results/text.h"
 
 namespace convoy::inline results {
 namespace {

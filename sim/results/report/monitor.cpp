@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <functional>
 
-#include "sim/results/report/html.h"
+#include "sim/page/html.h"
+#include "sim/page/svg.h"
+#include "sim/page/xy_chart.h"
 #include "sim/results/report/sections.h"
-#include "sim/results/report/svg.h"
-#include "sim/results/report/xy_chart.h"
 
 namespace convoy::inline results {
 namespace {

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "sim/base/quantity.h"
+#include "sim/page/text.h"
 #include "sim/results/json_writer.h"
 #include "sim/results/text.h"
 

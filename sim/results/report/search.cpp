@@ -4,10 +4,9 @@
 #include <algorithm>
 
 #include "sim/base/quantity.h"
-#include "sim/results/report/html.h"
+#include "sim/page/html.h"
+#include "sim/page/svg.h"
 #include "sim/results/report/sections.h"
-#include "sim/results/report/svg.h"
-#include "sim/results/text.h"
 #include "sim/results/write_search.h"
 
 namespace convoy::inline results {

@@ -4,12 +4,12 @@
 #include <algorithm>
 
 #include "sim/base/quantity.h"
-#include "sim/results/report/bar_chart.h"
-#include "sim/results/report/html.h"
+#include "sim/page/bar_chart.h"
+#include "sim/page/html.h"
+#include "sim/page/svg.h"
+#include "sim/page/text.h"
+#include "sim/page/xy_chart.h"
 #include "sim/results/report/sections.h"
-#include "sim/results/report/svg.h"
-#include "sim/results/report/xy_chart.h"
-#include "sim/results/text.h"
 
 namespace convoy::inline results {
 namespace {

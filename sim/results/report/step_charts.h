@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/results/report/axis.h"
-#include "sim/results/report/svg.h"
+#include "sim/page/axis.h"
+#include "sim/page/svg.h"
 #include "sim/results/write_trace.h"
 
 namespace convoy::inline results {

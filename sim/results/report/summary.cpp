@@ -4,10 +4,11 @@
 #include <algorithm>
 
 #include "sim/base/quantity.h"
-#include "sim/results/report/html.h"
+#include "sim/page/html.h"
+#include "sim/page/svg.h"
+#include "sim/page/text.h"
 #include "sim/results/report/run_columns.h"
 #include "sim/results/report/sections.h"
-#include "sim/results/report/svg.h"
 #include "sim/results/text.h"
 
 namespace convoy::inline results {

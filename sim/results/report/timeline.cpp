@@ -6,12 +6,12 @@
 #include <cmath>
 
 #include "sim/base/quantity.h"
-#include "sim/results/report/axis.h"
-#include "sim/results/report/html.h"
+#include "sim/page/axis.h"
+#include "sim/page/html.h"
+#include "sim/page/svg.h"
+#include "sim/page/text.h"
 #include "sim/results/report/sections.h"
 #include "sim/results/report/step_charts.h"
-#include "sim/results/report/svg.h"
-#include "sim/results/text.h"
 
 namespace convoy::inline results {
 namespace {

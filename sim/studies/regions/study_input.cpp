@@ -9,7 +9,6 @@
 
 #include "sim/base/quantity.h"
 #include "sim/results/json_writer.h"
-#include "sim/results/text.h"
 
 namespace convoy::inline studies {
 

@@ -6,10 +6,10 @@
 #include <numeric>
 #include <ostream>
 
-#include "sim/results/report/html.h"
-#include "sim/results/report/page.h"
-#include "sim/results/report/svg.h"
-#include "sim/results/text.h"
+#include "sim/page/html.h"
+#include "sim/page/page.h"
+#include "sim/page/svg.h"
+#include "sim/page/text.h"
 #include "sim/studies/regions/border.h"
 #include "sim/studies/regions/write_study.h"
 
@@ -91,16 +91,16 @@ std::string pair_picture(const StudyResult& study, std::size_t claim, std::size_
   for (const std::size_t r : {std::size_t{0}, rows - 1}) {
     const double middle = bottom - cell_size * (static_cast<double>(r) + 0.4);
     svg.text(left_margin - 6, middle, shortened(up.is_range() ? up.text_at(r ? 1 : 0) : cell_text(up, r), 16),
-             "tick", results::Anchor::end);
+             "tick", page::Anchor::end);
     if (rows == 1) break;
   }
   svg.text(left_margin, bottom + 14, first, "tick");
   if (columns > 1)
     svg.text(left_margin + cell_size * static_cast<double>(columns), bottom + 14 + below, last, "tick",
-             results::Anchor::end);
+             page::Anchor::end);
   svg.text(left_margin + cell_size * static_cast<double>(columns) / 2, bottom + 34 + below, across.name,
-           "title", results::Anchor::middle);
-  svg.text(left_margin - 6, top_margin - 8, up.name, "title", results::Anchor::end);
+           "title", page::Anchor::middle);
+  svg.text(left_margin - 6, top_margin - 8, up.name, "title", page::Anchor::end);
   return std::move(svg).finish();
 }
 

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <ostream>
 
-#include "sim/results/text.h"
+#include "sim/page/text.h"
 #include "sim/studies/regions/border.h"
 
 namespace convoy::inline studies {

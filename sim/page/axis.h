@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace convoy::inline results {
+namespace convoy::inline page {
 
 /// The unit in which an axis counts.
 struct Unit {
@@ -56,4 +56,4 @@ class Axis {
 /// "0.25", "1500", "25k", "1.5M".
 std::string tick_text(double value);
 
-}  // namespace convoy::results
+}  // namespace convoy::page

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace convoy::inline results {
+namespace convoy::inline page {
 
 // HTML that is also well-formed XML. All text is escaped here.
 
@@ -37,4 +37,4 @@ std::string html_card(std::string_view name, std::string_view big, std::string_v
 /// "a, b and 3 more".
 std::string some_of(const std::vector<std::string>& words, std::size_t most);
 
-}  // namespace convoy::results
+}  // namespace convoy::page

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-#include "sim/results/report/svg.h"
+#include "sim/page/svg.h"
 
 #include <fmt/format.h>
 
 #include <array>
 #include <cmath>
 
-#include "sim/results/text.h"
+#include "sim/base/clean_text.h"
+#include "sim/page/text.h"
 
-namespace convoy::inline results {
+namespace convoy::inline page {
 namespace {
 
 /// Whether XML 1.0 (section 2.2) allows the UTF-8 character.
@@ -149,4 +150,4 @@ std::string Svg::finish() && {
   return std::move(out_);
 }
 
-}  // namespace convoy::results
+}  // namespace convoy::page

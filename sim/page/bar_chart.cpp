@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT
-#include "sim/results/report/bar_chart.h"
+#include "sim/page/bar_chart.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
 
-#include "sim/results/report/svg.h"
-#include "sim/results/text.h"
+#include "sim/page/svg.h"
+#include "sim/page/text.h"
 
-namespace convoy::inline results {
+namespace convoy::inline page {
 namespace {
 
 constexpr double row_height = 22, bar_height = 14, legend_height = 26, axis_height = 44;
-constexpr std::size_t longest_label = 56;
+constexpr std::size_t longest_bar_label = 56;
 
 double length(const BarRow& row) { return std::accumulate(row.parts.begin(), row.parts.end(), 0.0); }
 
-class Drawing {
+class BarDrawing {
  public:
-  explicit Drawing(const BarChart& chart)
+  explicit BarDrawing(const BarChart& chart)
       : chart_(chart),
         height_(legend_height + row_height * static_cast<double>(chart.rows.size()) + axis_height),
         left_(widest(&BarRow::label) + 12),
@@ -42,7 +42,7 @@ class Drawing {
   double widest(std::string BarRow::*text) const {
     double width = 0;
     for (const BarRow& row : chart_.rows)
-      if (!row.heading) width = std::max(width, text_width(shortened(row.*text, longest_label)));
+      if (!row.heading) width = std::max(width, text_width(shortened(row.*text, longest_bar_label)));
     return width;
   }
   double largest() const {
@@ -78,7 +78,7 @@ class Drawing {
   void draw_row(Svg& svg, const BarRow& row, double y) const {
     const double middle = y + row_height / 2;
     if (row.heading) return svg.text(left_, middle + 6, row.label, "heading");
-    svg.text(left_ - 8, middle + 4, shortened(row.label, longest_label), "label", Anchor::end);
+    svg.text(left_ - 8, middle + 4, shortened(row.label, longest_bar_label), "label", Anchor::end);
     double from = 0;
     for (std::size_t p = 0; p < row.parts.size(); ++p) {
       if (row.parts[p] <= 0) continue;
@@ -100,6 +100,6 @@ class Drawing {
 
 }  // namespace
 
-std::string draw(const BarChart& chart) { return Drawing(chart).draw(); }
+std::string draw(const BarChart& chart) { return BarDrawing(chart).draw(); }
 
-}  // namespace convoy::results
+}  // namespace convoy::page

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sim/results/report/axis.h"
+#include "sim/page/axis.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 #include <cmath>
 #include <limits>
 
-#include "sim/results/report/svg.h"
+#include "sim/page/svg.h"
 
-namespace convoy::inline results {
+namespace convoy::inline page {
 namespace {
 
 /// The smallest number of the form 1, 2 or 5 times a power of ten that is not below `value`.
@@ -134,4 +134,4 @@ std::string Axis::title() const {
   return std::string_view(unit_.name).empty() ? title_ : fmt::format("{} ({})", title_, unit_.name);
 }
 
-}  // namespace convoy::results
+}  // namespace convoy::page

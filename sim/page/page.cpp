@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-#include "sim/results/report/page.h"
+#include "sim/page/page.h"
 
 #include <fmt/format.h>
 
 #include "sim/base/digest.h"
-#include "sim/results/report/interactive.h"
-#include "sim/results/report/style.h"
-#include "sim/results/report/svg.h"
+#include "sim/page/interactive.h"
+#include "sim/page/style.h"
+#include "sim/page/svg.h"
 
-namespace convoy::inline results {
+namespace convoy::inline page {
 
 std::string html_page(std::string_view title, std::string_view body) {
   // The page is XML too, for which the script's '<' and '&' are within a CDATA section.
@@ -24,4 +24,4 @@ std::string html_page(std::string_view title, std::string_view body) {
       sha256_base64(script), escaped(title), report_style(), body, script);
 }
 
-}  // namespace convoy::results
+}  // namespace convoy::page

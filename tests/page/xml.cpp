@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tests/results/xml.h"
+#include "tests/page/xml.h"
 
 #include <doctest/doctest.h>
 
@@ -45,7 +45,8 @@ void collect(const XmlElement& in, const std::string& name, const std::string& s
     std::string words;
     for (const auto& [key, value] : child.attributes)
       if (key == "class") words = value;
-    if ((name.empty() || child.name == name) && (style.empty() || has_word(words, style))) found.push_back(&child);
+    if ((name.empty() || child.name == name) && (style.empty() || has_word(words, style)))
+      found.push_back(&child);
     collect(child, name, style, found);
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sim/results/report/xy_chart.h"
+#include "sim/page/xy_chart.h"
 
 #include <fmt/format.h>
 
@@ -7,15 +7,15 @@
 #include <limits>
 #include <numeric>
 
-#include "sim/results/report/svg.h"
-#include "sim/results/text.h"
+#include "sim/page/svg.h"
+#include "sim/page/text.h"
 
-namespace convoy::inline results {
+namespace convoy::inline page {
 namespace {
 
 constexpr double left = 64, top = 14, bottom = 46, right = 16;
 constexpr double label_height = 15;
-constexpr std::size_t longest_label = 46;
+constexpr std::size_t longest_series_label = 46;
 
 /// Neighbouring series differ in more than their colour.
 std::size_t shape(std::size_t style) { return style + style / 8; }
@@ -36,9 +36,9 @@ struct EndLabel {
   std::size_t style;
 };
 
-class Drawing {
+class XyDrawing {
  public:
-  explicit Drawing(const XyChart& chart)
+  explicit XyDrawing(const XyChart& chart)
       : chart_(chart),
         with_labels_(chart.labels && chart.series.size() > 1),
         height_(with_labels_
@@ -133,7 +133,7 @@ class Drawing {
       const XyPoint& end = series.points.back();
       const double y = y_.at(end.y);
       labels.push_back(
-          {shortened(series.label, longest_label), series.label, x_.at(end.x), y, y, series.style});
+          {shortened(series.label, longest_series_label), series.label, x_.at(end.x), y, y, series.style});
     }
     std::stable_sort(labels.begin(), labels.end(),
                      [](const EndLabel& a, const EndLabel& b) { return a.y < b.y; });
@@ -186,7 +186,7 @@ class Drawing {
 
 }  // namespace
 
-std::string draw(const XyChart& chart) { return Drawing(chart).draw(); }
+std::string draw(const XyChart& chart) { return XyDrawing(chart).draw(); }
 
 std::string colour_class(std::size_t style) { return fmt::format("c{}", style % 8); }
 
@@ -196,4 +196,4 @@ bool wants_log(double lowest, double highest, double ratio) {
   return lowest > 0 && highest / lowest >= ratio;
 }
 
-}  // namespace convoy::results
+}  // namespace convoy::page

@@ -25,7 +25,7 @@
 
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-  // ---- numbers as text, in the words of sim/results/text.cpp and sim/base/quantity.cpp
+  // ---- numbers as text, in the words of sim/page/text.cpp and sim/base/quantity.cpp
 
   /** As printf does it: a value exactly between two others goes to the even one. */
   function fixed(value, digits) {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace convoy::inline results {
+namespace convoy::inline page {
 
 /// Text for XML, between tags and in attributes: characters with a special meaning become entities; those
 /// that XML does not allow, or that are not UTF-8, become U+FFFD.
@@ -30,7 +30,7 @@ struct TimeSpan {
 };
 
 /// A drawing, element by element, to be placed within HTML. Colours and fonts come from the page's style
-/// sheet by class (sim/results/report/style.cpp). Texts are escaped here.
+/// sheet by class (sim/page/style.cpp). Texts are escaped here.
 class Svg {
  public:
   /// @param label what it shows, for people who cannot see it
@@ -61,4 +61,4 @@ class Svg {
   std::string out_;
 };
 
-}  // namespace convoy::results
+}  // namespace convoy::page

@@ -3,9 +3,9 @@
 
 #include <string_view>
 
-namespace convoy::inline results {
+namespace convoy::inline page {
 
 /// interactive.js, which is built into the program.
 std::string_view interactive_script();
 
-}  // namespace convoy::results
+}  // namespace convoy::page

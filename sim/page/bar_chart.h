@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/results/report/axis.h"
+#include "sim/page/axis.h"
 
-namespace convoy::inline results {
+namespace convoy::inline page {
 
 /// One part of the stacked bars, in a colour of the style sheet.
 struct BarPart {
@@ -33,4 +33,4 @@ struct BarChart {
 
 std::string draw(const BarChart& chart);
 
-}  // namespace convoy::results
+}  // namespace convoy::page

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace convoy::inline results {
+namespace convoy::inline page {
 
 /// A page from <!DOCTYPE html> to </html> that loads nothing: its style sheet and one script are inside, and its content security
 /// policy allows no others. Without the script it reads the same; with it, tables can be sorted and filtered (interactive.js).
@@ -12,4 +12,4 @@ namespace convoy::inline results {
 /// @param body  HTML
 std::string html_page(std::string_view title, std::string_view body);
 
-}  // namespace convoy::results
+}  // namespace convoy::page

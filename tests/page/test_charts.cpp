@@ -6,10 +6,10 @@
 #include <cmath>
 #include <set>
 
-#include "sim/results/report/bar_chart.h"
-#include "sim/results/report/svg.h"
-#include "sim/results/report/xy_chart.h"
-#include "tests/results/xml.h"
+#include "sim/page/bar_chart.h"
+#include "sim/page/svg.h"
+#include "sim/page/xy_chart.h"
+#include "tests/page/xml.h"
 #include "tests/support/approx.h"
 
 using namespace convoy;

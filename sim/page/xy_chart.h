@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/results/report/axis.h"
+#include "sim/page/axis.h"
 
-namespace convoy::inline results {
+namespace convoy::inline page {
 
 struct XyPoint {
   double x, y;
@@ -49,4 +49,4 @@ std::string dash_class(std::size_t style);
 /// Whether values that are this far apart are better shown on a logarithmic axis.
 bool wants_log(double lowest, double highest, double ratio);
 
-}  // namespace convoy::results
+}  // namespace convoy::page

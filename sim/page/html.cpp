@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "sim/results/report/html.h"
+#include "sim/page/html.h"
 
 #include <fmt/format.h>
 
-#include "sim/results/report/svg.h"
+#include "sim/page/svg.h"
 
-namespace convoy::inline results {
+namespace convoy::inline page {
 namespace {
 
 std::string_view style_of(const std::vector<HtmlColumn>& columns, std::size_t i) {
@@ -58,4 +58,4 @@ std::string some_of(const std::vector<std::string>& words, std::size_t most) {
   return said < words.size() ? fmt::format("{} and {} more", text, words.size() - said) : text;
 }
 
-}  // namespace convoy::results
+}  // namespace convoy::page

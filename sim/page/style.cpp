@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "sim/results/report/style.h"
+#include "sim/page/style.h"
 
-namespace convoy::inline results {
+namespace convoy::inline page {
 
 std::string_view report_style() {
   return R"css(
@@ -73,4 +73,4 @@ tr[aria-current] td { background: var(--card); outline: 1px solid var(--c1); }
 )css";
 }
 
-}  // namespace convoy::results
+}  // namespace convoy::page

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "sim/base/input_error.h"
+#include "sim/costs/cost_model.h"
+#include "sim/lowering/gradient_sync.h"
+#include "sim/lowering/group_plan.h"
+#include "sim/lowering/placed_plan.h"
+#include "sim/lowering/server_exchange.h"
+#include "sim/lowering/stage_plan.h"
+#include "sim/plan/phases.h"
+
+namespace convoy::inline lowering {
+
+/// Whole layers: the network cut into stages, all layers of a stage on each of its devices. Replicas of the
+/// whole network are one stage.
+struct WholeLayers {
+  StagedPasses passes;
+  /// The cut; not given: `network`, on one stage.
+  std::optional<Stages> stages{};
+  /// Of the graph, kept by who plans it again and again; neither: it is made.
+  const WholeNetwork* network = nullptr;
+};
+
+/// Each layer split over the devices of its stage's groups (images, channels, positions), or replicated.
+struct SplitLayers {
+  GroupStages stages;
+  std::unique_ptr<const std::vector<LayerSharding>> shardings;  ///< by layer; the schedule refers to them
+  GraphSchedule schedule;
+  SourcePos pos;  ///< of the strategy, for errors
+};
+
+/// What a strategy decides about a training graph: who computes what in which order, and how those who have
+/// replicas of the same parameters keep them the same. `lower` makes the plan.
+struct Annotation {
+  std::variant<WholeLayers, SplitLayers, PlacedWork> work;
+  /// By collectives, or through servers (replicas of the whole network).
+  std::variant<GradientSync, ServerExchange> exchange{};
+  /// What the strategy tells of its decision; the lowering adds what it knows of stages and layouts.
+  StrategyReport report{};
+};
+
+/// The plan of an annotated training graph: the one way from a strategy to programs, messages and memory.
+/// @throws InputError where the annotation cannot run on the machine (GroupSync, ParameterAverages, plan_groups)
+ReportedPlan lower(const TrainingGraph& graph, const Machine& machine, const CostModel& cost,
+                   Annotation annotation);
+
+}  // namespace convoy::lowering
