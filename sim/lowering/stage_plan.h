@@ -54,7 +54,7 @@ struct RepeatedPasses {
 
 /// Which of many micro-batches need not be listed, because those before and after them do the same: enough are,
 /// as a rule, for a replay to see that it repeats itself; it lists more where it does not
-/// (sim/replay/repeated_periods.h). Nothing where that would not leave out three in four.
+/// (sim/replay/repeated_periods.h). Nothing of fewer than 256, and where that would not leave out three in four.
 /// @param period micro-batches after which the order of passes repeats itself, on every slot
 /// @param slots that a micro-batch passes through  @param around micro-batches before and after the periods
 std::optional<RepeatedPasses> repeated_passes(std::int64_t micro_batches, std::int64_t period,

@@ -36,7 +36,7 @@ struct ManyMicroBatches {
     for (int& each : replicas)
       if (takes_turns) each = dice.between(1, 3);
     const int devices = pipelines * std::accumulate(replicas.begin(), replicas.end(), 0);
-    const int micro_batches = dice.between(240, 420);
+    const int micro_batches = dice.between(380, 520);
     const int images = dice.between(1, 3);
     global = std::int64_t{images} * micro_batches * pipelines;
     const std::string device = dice.one_of<std::string>({"ideal", "v100-sxm2-16gb", "h100-sxm5-80gb"});
