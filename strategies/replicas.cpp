@@ -124,11 +124,13 @@ double micro_batch_images(const StrategyInput& input, const ReplicaClass& replic
 namespace {
 
 /// Forward and backward of each micro-batch of each step in turn.
+/// @param left_out so many micro-batches
 std::vector<Pass> passes_of(const StrategyInput& input, const ReplicaClass& replica,
-                            std::int64_t micro_batches, std::int64_t steps) {
+                            std::int64_t micro_batches, std::int64_t left_out, std::int64_t steps) {
   std::vector<double> images(replica.micro_batches.begin(), replica.micro_batches.end());
   if (!input.batch.dealt)
-    images.assign(static_cast<std::size_t>(micro_batches), micro_batch_images(input, replica, micro_batches));
+    images.assign(static_cast<std::size_t>(micro_batches - left_out),
+                  micro_batch_images(input, replica, micro_batches));
   std::vector<Pass> passes;
   for (std::int64_t step = 0; step < steps; ++step)
     for (std::size_t m = 0; m < images.size(); ++m)
@@ -163,18 +165,22 @@ void check_plan_size(const StrategyInput& input, std::int64_t micro_batches, std
 }
 
 StagedPasses replica_passes(const StrategyInput& input, const std::vector<ReplicaClass>& replicas,
-                            std::int64_t micro_batches, const std::optional<Averaging>& averaging) {
+                            std::int64_t micro_batches, const std::optional<Averaging>& averaging,
+                            bool may_leave_out) {
   const std::int64_t steps = averaging ? averaging->period(input.machine.devices.size()) : 1;
   check_plan_size(input, micro_batches, steps);
   StagedPasses passes;
   passes.averaging = averaging;
   passes.shares_tasks = true;
   passes.meaning = input.meaning;
+  if (may_leave_out && !averaging && !input.meaning && !input.batch.dealt)
+    passes.repeats = repeated_passes(micro_batches, 1, 1, 1);
+  const auto left_out = passes.repeats ? static_cast<std::int64_t>(passes.repeats->left_out) : 0;
   StagedLayers& network = passes.stages.emplace_back();
   for (const ReplicaClass& replica : replicas) {
     passes.images += static_cast<double>(replica.images) * static_cast<double>(replica.devices.size());
     network.slots.push_back({fmt::format("worker with {} images", replica.images), replica.devices,
-                             passes_of(input, replica, micro_batches, steps)});
+                             passes_of(input, replica, micro_batches, left_out, steps)});
   }
   return passes;
 }
@@ -182,7 +188,7 @@ StagedPasses replica_passes(const StrategyInput& input, const std::vector<Replic
 Annotation annotate_replicas(const StrategyInput& input, const GradientSync& sync,
                              const std::vector<ReplicaClass>& replicas, std::int64_t micro_batches,
                              const std::optional<Averaging>& averaging) {
-  return {WholeLayers{replica_passes(input, replicas, micro_batches, averaging), std::nullopt, input.network},
+  return {WholeLayers{replica_passes(input, replicas, micro_batches, averaging, sync.zero < 2), std::nullopt, input.network},
           sync};
 }
 

@@ -56,9 +56,11 @@ void check_plan_size(const StrategyInput& input, std::int64_t micro_batches, std
 /// The passes of replicas of the whole network, one a device: each computes its share of the batch in
 /// `micro_batches` equal parts (or as dealt), one after the other.
 /// @param averaging where they average parameters: how; its period has so many steps
+/// @param may_leave_out most of many micro-batches, since they are gone through in the same way
 /// @throws InputError (at batch.pos) where a share does not divide, or as check_plan_size()
 StagedPasses replica_passes(const StrategyInput& input, const std::vector<ReplicaClass>& replicas,
-                            std::int64_t micro_batches, const std::optional<Averaging>& averaging = {});
+                            std::int64_t micro_batches, const std::optional<Averaging>& averaging = {},
+                            bool may_leave_out = false);
 
 /// Such replicas whose gradients are summed, or parameters averaged, as `sync` says. @throws InputError as
 /// replica_passes()

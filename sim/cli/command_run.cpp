@@ -215,8 +215,8 @@ void write_exports(Preparer& preparer, const Results& results, const RunArgument
   if (asked.empty() || results.runs.empty()) return;
   const std::optional<SearchSummary>& search = results.runs.front().search;
   if (!arguments.chakra.empty()) preparer.ask_for_meaning();  // what collectives are there for
-  const PreparedRun run =
-      run_with_tasks(preparer, search ? &search->ranking.front().candidate : nullptr, asked.front().first);
+  const PreparedRun run = with_every_task(
+      run_with_tasks(preparer, search ? &search->ranking.front().candidate : nullptr, asked.front().first));
   if (!arguments.tasks.empty())
     write_file(arguments.tasks, [&](std::ostream& out) { write_tasks(run, out); });
   if (!arguments.chakra.empty()) write_chakra_traces(run.plan, run.machine, run.cost, arguments.chakra);

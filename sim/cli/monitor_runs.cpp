@@ -59,8 +59,8 @@ std::vector<RunMonitor> monitor_runs(Preparer& preparer, const Results& results,
   for (std::size_t r = 0; r < results.runs.size(); ++r) {
     const RunResult& result = results.runs[r];
     const std::size_t index = point_index(result.id);
-    const PreparedRun run =
-        preparer.prepare(index, result.search ? &result.search->ranking.front().candidate : nullptr);
+    const PreparedRun run = with_every_task(
+        preparer.prepare(index, result.search ? &result.search->ranking.front().candidate : nullptr));
     const double for_s = monitored_s(arguments, result);
     lines += std::ceil(for_s / every_s) * static_cast<double>(run.machine.hosts.size());
     refuse_too_many(fmt::format("up to run {}", result.id), lines);

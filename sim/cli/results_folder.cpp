@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <ostream>
 #include <set>
@@ -50,6 +51,27 @@ void mend_store(const OutputFolder& folder, const DamagedStore& damage) {
   });
   tell("convoy: {}; {} stored {} could be read and {} kept, others are computed again\n",
        clean(damage.what()), runs, runs == 1 ? "run" : "runs", runs == 1 ? "is" : "are");
+}
+
+constexpr std::array<const char*, 3> common_files{"results.json", "results.csv", "report.html"};
+
+/// Of the files that every run writes, as they are in the folder; "" where one cannot be read.
+std::string digest_of_files(const OutputFolder& folder) try {
+  Sha256 digest;
+  std::vector<char> piece(1 << 20);
+  for (const char* name : common_files) {
+    if (!folder.has(name)) return {};
+    FileStream in = folder.open(name);
+    std::uint64_t size = 0;
+    while (in.read(piece.data(), static_cast<std::streamsize>(piece.size())), in.gcount() > 0) {
+      digest.add({piece.data(), static_cast<std::size_t>(in.gcount())});
+      size += static_cast<std::uint64_t>(in.gcount());
+    }
+    digest.add_field(fmt::format("{} {}", name, size));
+  }
+  return digest.text();
+} catch (const OutputError&) {
+  return {};
 }
 
 bool have_common_points(const StoreSubject& a, const StoreSubject& b) {
@@ -113,6 +135,11 @@ void ResultsPlace::begin(StoreSubject subject) {
 }
 
 void ResultsPlace::write(const Results& results, bool with_trace, const std::vector<RunMonitor>& monitors) {
+  const bool common_only = !with_trace && monitors.empty();
+  if (common_only && store_->is_written(digest_of_files(*folder_))) {
+    written_ = true;
+    return;
+  }
   const std::vector<std::size_t> indices = indices_of(results);
   std::vector<StepTrace> traces;
   if (with_trace)
@@ -130,6 +157,7 @@ void ResultsPlace::write(const Results& results, bool with_trace, const std::vec
     store_->drop_traces();
   store_->write_table(results);
   folder_->replace_all(files);
+  if (common_only) store_->note_written(digest_of_files(*folder_));
   written_ = true;
 }
 

@@ -36,7 +36,8 @@ class ResultsPlace {
   void keep() { written_ = true; }
 
   /// Writes results.json, results.csv, report.html, the table `runs`, and trace.json where the runs have
-  /// traces, and monitor.csv where there are monitors.
+  /// traces, and monitor.csv where there are monitors. What was written of the same store, and is still there as
+  /// it was written, is not written again.
   void write(const Results& results, bool with_trace, const std::vector<RunMonitor>& monitors = {});
 
  private:

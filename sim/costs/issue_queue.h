@@ -73,6 +73,9 @@ class IssuedStretch {
   /// @param issued_s when the host has issued everything before the stretch, from the beginning of the step
   explicit IssuedStretch(double issued_s = 0) : issued_s_(issued_s) {}
   void add(double issue_s, double device_s);
+  /// Appends operations that are not looked at one by one: where the same ones come before and after them, so that
+  /// the device waits longest for the first or the last of all.
+  void skip(double issue_s, double device_s) { issued_s_ += issue_s, device_s_ += device_s; }
   /// Time on the device if it never waits.
   double device_s() const { return device_s_; }
   double issued_s() const { return issued_s_; }  ///< when the host has issued the stretch as well

@@ -81,14 +81,10 @@ class ExchangePlanner {
 
   std::vector<Round> rounds(const Exchange& exchange) {
     const std::uint32_t stage = schedule_.steps[exchange.after].stage;
-    const bool in_rings = exchange.kind == Kind::all_gather || exchange.kind == Kind::reduce_scatter;
-    const Shards* shards = exchange.kind == Kind::all_gather       ? exchange.from.shards.get()
-                           : exchange.kind == Kind::reduce_scatter ? exchange.to.shards.get()
-                                                                   : nullptr;
-    const bool even =
-        shards && std::all_of(shards->counts.begin(), shards->counts.end(),
-                              [&](std::int64_t count) { return count == shards->counts.front(); });
-    const bool listed = in_rings ? !even : exchange.kind != Kind::all_reduce && !is_all_to_all(exchange);
+    const Shards* shards = shards_in_rings(exchange);
+    const bool rotating = rotates();
+    const bool listed = shards ? !is_even(*shards) && !rotating
+                               : exchange.kind != Kind::all_reduce && !is_all_to_all(exchange);
     if (listed && devices_ * devices_ > largest_exchange)
       throw InputError(how_.pos, fmt::format("strategy: groups of {} devices are too large for the {} of {}; "
                                              "use replicas",
@@ -97,11 +93,11 @@ class ExchangePlanner {
       case Kind::all_gather:
         if (const std::optional<std::uint32_t> owner = only_owner(*shards))
           return at_once(star(*owner, true));
-        return ring_all_gather(rings(stage), *shards);
+        return ring_all_gather(rings(stage), *shards, rotating);
       case Kind::reduce_scatter:
         if (const std::optional<std::uint32_t> owner = only_owner(*shards))
           return at_once(star(*owner, false));
-        return ring_reduce_scatter(rings(stage), *shards);
+        return ring_reduce_scatter(rings(stage), *shards, rotating);
       case Kind::all_reduce:
         check_all_reduce(how_.sync, groups_[stage].front(), machine_);
         return all_reduce_pattern(how_.sync.algorithm,
@@ -121,6 +117,30 @@ class ExchangePlanner {
         (exchange.kind == Kind::halo ? traffic[i][j] : traffic[j][i]) =
             exchange.halo->positions[i][j] / exchange.halo_size;
     return at_once(traffic);
+  }
+
+  /// What goes around rings; nullptr: the exchange does not.
+  static const Shards* shards_in_rings(const Exchange& exchange) {
+    return exchange.kind == Kind::all_gather       ? exchange.from.shards.get()
+           : exchange.kind == Kind::reduce_scatter ? exchange.to.shards.get()
+                                                   : nullptr;
+  }
+  static bool is_even(const Shards& shards) {
+    return std::all_of(shards.counts.begin(), shards.counts.end(),
+                       [&](std::int64_t count) { return count == shards.counts.front(); });
+  }
+
+  /// Whether shares of different sizes go around rings as one round: where they are more messages than are
+  /// replayed one by one, so that nobody will ask for each of them.
+  bool rotates() const {
+    if (how_.sync.fidelity == Fidelity::chunk || plan_.meaning) return false;
+    double messages = 0;
+    for (const Exchange& exchange : schedule_.exchanges)
+      if (const Shards* shards = shards_in_rings(exchange);
+          exchange.is_needed() && exchange.bytes > 0 && shards && !is_even(*shards) && !only_owner(*shards))
+        messages += static_cast<double>(devices_) * static_cast<double>(devices_ - 1) *
+                    static_cast<double>(micro_batches_);
+    return messages > most_messages_one_by_one;
   }
 
   /// Whether its messages are a Round::all_to_all that nobody has to list.

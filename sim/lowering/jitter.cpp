@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <numbers>
-#include <numeric>
 
 #include "sim/plan/program_times.h"
 
@@ -44,7 +43,11 @@ std::vector<DeviceSteps> merged(const std::map<double, std::size_t>& devices_by_
 /// Time of all operations of a program.
 double computing_s(const TimedProgram& timed) {
   const std::shared_ptr<const std::vector<double>> times_s = program_times_s(timed);
-  return std::accumulate(times_s->begin(), times_s->end(), 0.0);
+  auto next_s = times_s->begin();
+  double sum_s = 0;
+  for (TaskId t = 0; t < timed.program.size(); ++t)
+    for (std::size_t op = 0; op < timed.program[t].ops.size(); ++op) sum_s += timed.times(t) * *next_s++;
+  return sum_s;
 }
 
 /// Mean time that the operations of a step take every device, without waiting.
@@ -58,7 +61,8 @@ std::map<double, std::size_t> devices_by_time(const Plan& plan, const Machine& m
       const Device& device = machine.devices[member];
       const auto [it, fresh] = of_type.emplace(device.type, 0.0);
       if (fresh)
-        it->second = computing_s({{role.program}, machine.device_types[device.type], cost}) / plan.steps;
+        it->second =
+            computing_s({{role.program, role.repeats}, machine.device_types[device.type], cost}) / plan.steps;
       if (it->second > 0) ++result[it->second / device.speed];
     }
   }

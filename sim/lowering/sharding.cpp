@@ -6,14 +6,36 @@
 namespace convoy::inline lowering {
 namespace {
 
+/// @param first position on the ring whose share the device at position 0 sends first
+Round rotating_round(const std::vector<std::vector<std::uint32_t>>& rings, const Shards& shards,
+                     std::size_t first) {
+  const std::size_t n = shards.counts.size();
+  const auto of_ring = 1.0 / static_cast<double>(rings.size());
+  Round round{{}, {}, static_cast<std::uint32_t>(n - 1)};
+  RotatingShares& rotation = round.rotation.emplace();
+  rotation.ring = static_cast<std::uint32_t>(n);
+  rotation.first = static_cast<std::uint32_t>(first);
+  for (const std::vector<std::uint32_t>& ring : rings)
+    for (std::size_t i = 0; i < n; ++i) {
+      round.pairs.emplace_back(ring[i], ring[(i + 1) % n]);
+      rotation.shares.push_back(shards.share(ring[i]) * of_ring);
+    }
+  // In n - 1 repetitions a pair carries all shares but the one that would be next.
+  for (std::size_t pair = 0; pair < round.pairs.size(); ++pair)
+    round.fractions.push_back((of_ring - rotation.share(pair, round.repeat)) /
+                              static_cast<double>(round.repeat));
+  return round;
+}
+
 /// @param sent_by(position, step): position on the ring whose share the device at `position` passes on
 template <class SentBy>
 std::vector<Round> around(const std::vector<std::vector<std::uint32_t>>& rings, const Shards& shards,
-                          SentBy sent_by) {
+                          bool rotating, SentBy sent_by) {
   const std::size_t n = shards.counts.size();
   const auto of_ring = 1.0 / static_cast<double>(rings.size());
   const bool even = std::all_of(shards.counts.begin(), shards.counts.end(),
                                 [&](std::int64_t count) { return count == shards.counts.front(); });
+  if (!even && rotating) return {rotating_round(rings, shards, sent_by(0, 0) % n)};
   std::vector<Round> rounds;
   for (std::size_t step = 0; step + 1 < n; ++step) {
     Round round{{}, {}, 1};
@@ -145,17 +167,18 @@ std::vector<Round> split_anew(const Sharding& from, const Sharding& to, std::siz
   return {round};
 }
 
-std::vector<Round> ring_all_gather(const std::vector<std::vector<std::uint32_t>>& rings,
-                                   const Shards& shards) {
+std::vector<Round> ring_all_gather(const std::vector<std::vector<std::uint32_t>>& rings, const Shards& shards,
+                                   bool rotating) {
   const std::size_t n = shards.counts.size();
-  return around(rings, shards, [n](std::size_t i, std::size_t step) { return i + n - step; });
+  return around(rings, shards, rotating, [n](std::size_t i, std::size_t step) { return i + n - step; });
 }
 
 std::vector<Round> ring_reduce_scatter(const std::vector<std::vector<std::uint32_t>>& rings,
-                                       const Shards& shards) {
+                                       const Shards& shards, bool rotating) {
   const std::size_t n = shards.counts.size();
   // The sum that ends on position q begins on q + 1.
-  return around(rings, shards, [n](std::size_t i, std::size_t step) { return i + 2 * n - 1 - step; });
+  return around(rings, shards, rotating,
+                [n](std::size_t i, std::size_t step) { return i + 2 * n - 1 - step; });
 }
 
 }  // namespace convoy::lowering

@@ -70,10 +70,11 @@ std::vector<Round> split_anew(const Sharding& from, const Sharding& to, std::siz
 /// Ring all-gather: every device sends what it got last to the next one, (n - 1) bytes in all. With R rings
 /// side by side each carries 1/R.
 /// @param rings orders of the devices (find_rings)
-std::vector<Round> ring_all_gather(const std::vector<std::vector<std::uint32_t>>& rings,
-                                   const Shards& shards);
+/// @param rotating shares of different sizes are one round (Round::rotation) and not a round a step
+std::vector<Round> ring_all_gather(const std::vector<std::vector<std::uint32_t>>& rings, const Shards& shards,
+                                   bool rotating = false);
 /// Ring reduce-scatter to the shares of `shards`: the same volume.
 std::vector<Round> ring_reduce_scatter(const std::vector<std::vector<std::uint32_t>>& rings,
-                                       const Shards& shards);
+                                       const Shards& shards, bool rotating = false);
 
 }  // namespace convoy::lowering

@@ -288,11 +288,25 @@ class StagePlanner {
     } else if (averages_) {
       add_averaged(slot.passes, program, role);
     } else {
-      for (const Pass& pass : slot.passes) add_pass(s, pass, program, role);
+      for (std::size_t p = 0; p < slot.passes.size(); ++p) {
+        if (passes_.repeats) note_period(s, slot, p, role);
+        add_pass(s, slot.passes[p], program, role);
+      }
       program.update("");
     }
     program.end();
     return role;
+  }
+
+  /// The tasks of the first period are those from its first pass to that of the second.
+  void note_period(std::uint32_t s, const StageSlot& slot, std::size_t pass, Role& role) const {
+    const RepeatedPasses& repeats = *passes_.repeats;
+    const auto of_period = static_cast<std::size_t>(2 * repeats.micro_batches / slot_count(s));
+    const auto task = static_cast<TaskId>(role.program.size());
+    if (pass == slot.first_repeated)
+      role.repeats = RepeatedTasks{task, 0, repeats.listed, repeats.left_out, repeats.micro_batches};
+    else if (pass == slot.first_repeated + of_period)
+      role.repeats->tasks = task - role.repeats->first;
   }
 
   /// Updates follow the backward pass that completes their gradients; double-buffered weights are not needed
@@ -417,6 +431,17 @@ class StagePlanner {
 };
 
 }  // namespace
+
+std::optional<RepeatedPasses> repeated_passes(std::int64_t micro_batches, std::int64_t period,
+                                              std::int64_t slots, std::int64_t around) {
+  // A pipeline is full after as many micro-batches as it has slots, and its slots are up to as many apart.
+  constexpr std::int64_t rounds = 3, more = 16, fewest_periods = 12, least_saving = 4, fewest = 256;
+  const std::int64_t listed = std::max(fewest_periods, (rounds * slots + more + period - 1) / period);
+  const std::int64_t left_out = (micro_batches - around) / period - listed;
+  if (micro_batches < fewest || left_out <= 0 || micro_batches < least_saving * (micro_batches - left_out * period))
+    return std::nullopt;
+  return RepeatedPasses{period, static_cast<std::uint32_t>(listed), static_cast<std::uint64_t>(left_out)};
+}
 
 void begin_meaning(StagedPasses& passes, const Machine& machine, Plan& plan) {
   plan.meaning = std::make_shared<Meaning>();

@@ -20,6 +20,8 @@ struct StageSlot {
   std::string name;                 ///< of its roles, followed by the type of the devices
   std::vector<EndpointId> devices;  ///< replicas
   std::vector<Pass> passes;         ///< in order
+  /// Where passes are left out: the first pass of the first of the periods that are listed.
+  std::size_t first_repeated = 0;
   bool operator==(const StageSlot&) const = default;
 };
 
@@ -42,12 +44,30 @@ struct EndlessPasses {
   bool operator==(const EndlessPasses&) const = default;
 };
 
+/// Periods of passes that follow one another, most of which are left out (RepeatedTasks).
+struct RepeatedPasses {
+  std::int64_t micro_batches = 1;  ///< of a period: as many for every slot of a stage
+  std::uint32_t listed = 0;
+  std::uint64_t left_out = 0;
+  bool operator==(const RepeatedPasses&) const = default;
+};
+
+/// Which of many micro-batches need not be listed, because those before and after them do the same: enough are,
+/// as a rule, for a replay to see that it repeats itself; it lists more where it does not
+/// (sim/replay/repeated_periods.h). Nothing of fewer than 256, and where that would not leave out three in four.
+/// @param period micro-batches after which the order of passes repeats itself, on every slot
+/// @param slots that a micro-batch passes through  @param around micro-batches before and after the periods
+std::optional<RepeatedPasses> repeated_passes(std::int64_t micro_batches, std::int64_t period,
+                                              std::int64_t slots, std::int64_t around);
+
 /// An annotation of whole layers on consecutive stages, each a stage's devices' own: replicas of the network
 /// are one stage.
 struct StagedPasses {
   double images = 0;  ///< of a step, over all devices
   std::vector<StagedLayers> stages;
   std::optional<EndlessPasses> endless{};  ///< else one step, ended by an update of all parameters
+  /// Where passes are left out. Each pass ends a task then, and its messages are those of its micro-batch.
+  std::optional<RepeatedPasses> repeats{};
   /// Of replicas of the whole network that average their parameters: their passes are those of
   /// Averaging::period() steps.
   std::optional<Averaging> averaging{};

@@ -18,11 +18,11 @@ struct ProgramOfSteps : ProgramKey {
 /// That an operation of the graph works on in a step.
 double most_images(const ProgramOfSteps& of) {
   std::vector<double> of_op;  // over micro-batches
-  for (const Task& task : of.program)
-    for (const PlanOp& op : task.ops) {
+  for (TaskId t = 0; t < of.program.size(); ++t)
+    for (const PlanOp& op : of.program[t].ops) {
       if (op.operation == PlanOp::of_plan) continue;
       if (op.operation >= of_op.size()) of_op.resize(op.operation + 1, 0);
-      of_op[op.operation] += op.images;
+      of_op[op.operation] += op.images * of.times(t);
     }
   double most = 0;
   for (const double count : of_op) most = std::max(most, count / of.steps);
@@ -38,7 +38,7 @@ std::vector<double> images_met(const Plan& plan, std::uint32_t devices) {
   static thread_local ProgramMemo<ProgramOfSteps, double> memo;
   std::vector<double> images(devices, 0);
   for (const Role& role : plan.roles) {
-    const double most = memo.of({{role.program}, steps}, &most_images);
+    const double most = memo.of({{role.program, role.repeats}, steps}, &most_images);
     for (const EndpointId member : role.members)
       if (member < devices) images[member] = most;
   }

@@ -44,14 +44,15 @@ struct Turnover {
 Turnover turnover_of(const ProgramKey& of) {
   Turnover all;
   auto& [balance, turnover] = all;
-  for (const Task& task : of.program) {
-    for (const PlanOp& op : task.ops) {
+  for (TaskId t = 0; t < of.program.size(); ++t) {
+    const double times = of.times(t);
+    for (const PlanOp& op : of.program[t].ops) {
       for (const MemoryDelta& delta : op.allocates) {
-        balance[static_cast<std::size_t>(delta.memory_class)] += delta.bytes;
-        turnover[static_cast<std::size_t>(delta.memory_class)] += delta.bytes;
+        balance[static_cast<std::size_t>(delta.memory_class)] += times * delta.bytes;
+        turnover[static_cast<std::size_t>(delta.memory_class)] += times * delta.bytes;
       }
       for (const MemoryDelta& delta : op.frees)
-        balance[static_cast<std::size_t>(delta.memory_class)] -= delta.bytes;
+        balance[static_cast<std::size_t>(delta.memory_class)] -= times * delta.bytes;
     }
   }
   return all;
@@ -66,7 +67,7 @@ MemoryPeak peak_memory(const Role& role) {
 
 void require_balanced_memory(const Role& role) {
   static thread_local ProgramMemo<ProgramKey, Turnover> memo;
-  const auto [balance, turnover] = memo.of({role.program}, &turnover_of);
+  const auto [balance, turnover] = memo.of({role.program, role.repeats}, &turnover_of);
   for (std::size_t c = 0; c < memory_class_count; ++c)
     if (std::abs(balance[c]) > 1e-9 * turnover[c])
       throw std::logic_error(

@@ -70,6 +70,25 @@ struct Task {
   std::uint32_t meaning = no_meaning;  ///< compute on a host: index into Meaning::operations
 };
 
+/// A part of a program that is gone through again and again, of which the program lists some periods and
+/// leaves out others: what thousands of micro-batches do is then said once (repetition.h). Task t + `tasks` does
+/// what task t does, for the micro-batches of the next period. Tasks of a period wait for tasks of the same
+/// period, and those after the listed periods for one another or for tasks of the last one.
+struct RepeatedTasks {
+  TaskId first = 0;                ///< of the first period
+  std::uint32_t tasks = 0;         ///< of a period
+  std::uint32_t listed = 0;        ///< periods in the program, one after the other
+  std::uint64_t left_out = 0;      ///< periods that follow the listed ones, more than 0
+  std::int64_t micro_batches = 1;  ///< of a period: by so much the numbers in names (" #3") grow with it
+
+  TaskId end() const { return first + tasks * listed; }  ///< after the listed periods
+  /// How often a task is done: those of the last listed period stand for the ones that are left out.
+  double times(TaskId task) const {
+    return task < end() && task >= end() - tasks ? 1 + static_cast<double>(left_out) : 1;
+  }
+  bool operator==(const RepeatedTasks&) const = default;
+};
+
 /// Members and their common program. All members are devices, or all are hosts.
 struct Role {
   std::string name;  ///< "worker", "server", "stage 2"
@@ -80,6 +99,12 @@ struct Role {
   /// Operations last so many times as long. What is beyond once is waiting for the last of many devices
   /// (jitter.h): it counts as idle, not as computing.
   double slowdown = 1;
+  /// Of a plan with OneStep: what the program leaves out. All programs of a plan leave out as many periods of
+  /// as many micro-batches, or none does.
+  std::optional<RepeatedTasks> repeats{};
+
+  /// How often a task of the program is done in a step (or in Plan::steps).
+  double times(TaskId task) const { return repeats ? repeats->times(task) : 1; }
 };
 
 /// Everyone of `senders` sends to everyone of `receivers` but himself, without a list of the pairs: sender i
@@ -94,6 +119,22 @@ struct AllToAll {
   bool operator==(const AllToAll&) const = default;
 };
 
+/// What goes around rings whose members have shares of different sizes. A round's pairs are then rings, one after
+/// the other: the pair after (p, q) of a ring is (q, r). In repetition k of `ring` - 1, the pair at position i of
+/// its ring carries the share of position (i + first - k) mod `ring`.
+struct RotatingShares {
+  std::uint32_t ring = 0;  ///< members of each
+  std::uint32_t first =
+      0;  ///< 0: each member sends its own share first; ring - 1: that of the member before it
+  std::vector<double> shares;  ///< of Communication::bytes, by pair: of its position
+
+  double share(std::size_t pair, std::uint32_t repetition) const {
+    const std::size_t position = pair % ring;
+    return shares[pair - position + (position + first + ring - repetition) % ring];
+  }
+  bool operator==(const RotatingShares&) const = default;
+};
+
 /// Messages that start together: from sender to receiver (positions in the group). The whole round is done
 /// `repeat` times, every repetition with the same pairs.
 struct Round {
@@ -105,6 +146,9 @@ struct Round {
   /// Of each message, each repetition, in place of its route's: where a library's own steps make up a round
   /// (nccl_pattern.h). Not of an all-to-all.
   std::optional<double> latency_s{};
+  /// Where given, what each pair carries in each repetition; `fractions` are the means over them. All members
+  /// proceed in step.
+  std::optional<RotatingShares> rotation{};
 
   double fraction(std::size_t pair) const { return fractions.size() == 1 ? fractions[0] : fractions[pair]; }
   std::uint64_t message_count() const;  ///< of one repetition
@@ -118,6 +162,8 @@ struct Round {
       for (const AllToAll::Part& to : all_to_all->receivers)
         if (from.member != to.member) message(from.member, to.member, from.share * to.share);
   }
+  /// The same with a round for each repetition, where these carry different shares.
+  std::vector<Round> listed() const;
   /// Every message the other way; pairs in the same order.
   Round reversed() const;
   bool operator==(const Round&) const = default;
@@ -138,6 +184,9 @@ struct Pattern {
 /// as its own messages of the last repetition are there; `fluid` sends the repetitions of a round as one flow
 /// a pair, with the latencies of all of them, all ranks of a group in step.
 enum class Fidelity : std::uint8_t { automatic, chunk, fluid };
+
+/// Of a plan, at most so many messages are replayed one by one where nobody asked for it: a second of work.
+inline constexpr double most_messages_one_by_one = 1e6;
 
 /// What a communication is there for.
 enum class CommPurpose : std::uint8_t {

@@ -14,9 +14,12 @@ namespace convoy::inline plans {
 /// The key of what depends on a role's program; keys of what depends on more are derived from it.
 struct ProgramKey {
   SharedList<Task> program;
+  /// Where it matters how often tasks are done.
+  std::optional<RepeatedTasks> repeats{};
 
   bool operator==(const ProgramKey&) const = default;
   std::size_t hash() const { return program.hash(); }
+  double times(TaskId task) const { return repeats ? repeats->times(task) : 1; }
   /// Its operations, which take the memory.
   std::size_t weight() const {
     std::size_t operations = program.size();

@@ -15,7 +15,9 @@ std::vector<double> times_of(const TimedProgram& timed) {
 
 std::shared_ptr<const std::vector<double>> program_times_s(const TimedProgram& timed) {
   static thread_local ProgramMemo<TimedProgram, std::shared_ptr<const std::vector<double>>> memo;
-  return memo.of(timed, [](const TimedProgram& of) {
+  TimedProgram once = timed;
+  once.repeats.reset();
+  return memo.of(std::move(once), [](const TimedProgram& of) {
     return std::make_shared<const std::vector<double>>(times_of(of));
   });
 }

@@ -8,7 +8,8 @@
 
 namespace convoy::inline plans {
 
-/// Time of each operation of a program on the device, in order, at the speed of its type and without waiting.
+/// Time of each operation that a program lists on the device, in order, at the speed of its type and without
+/// waiting.
 /// Power, chance and the replay begin with the same times, which are computed once.
 std::shared_ptr<const std::vector<double>> program_times_s(const TimedProgram& timed);
 

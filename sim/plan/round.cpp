@@ -26,8 +26,25 @@ double Round::largest_fraction() const {
     return share;
   };
   double fraction = all_to_all ? largest(all_to_all->senders) * largest(all_to_all->receivers) : 0;
+  if (rotation) return *std::max_element(rotation->shares.begin(), rotation->shares.end());
   for (const double of_pair : fractions) fraction = std::max(fraction, of_pair);
   return fraction;
+}
+
+std::vector<Round> Round::listed() const {
+  if (!rotation) return {*this};
+  std::vector<Round> rounds;
+  for (std::uint32_t k = 0; k < repeat; ++k) {
+    Round& round = rounds.emplace_back();
+    round.latency_s = latency_s;
+    for (std::size_t pair = 0; pair < pairs.size(); ++pair) {
+      const double share = rotation->share(pair, k);
+      if (share == 0) continue;
+      round.pairs.push_back(pairs[pair]);
+      round.fractions.push_back(share);
+    }
+  }
+  return rounds;
 }
 
 Round Round::reversed() const {

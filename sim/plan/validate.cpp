@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "sim/plan/program_key.h"
+#include "sim/plan/repetition.h"
 
 namespace convoy::inline plans {
 namespace {
@@ -70,6 +71,44 @@ void validate_task(const Plan& plan, const Role& role, TaskId id, bool devices) 
 }
 
 /// @pre the program is sound
+void validate_repeats(const Role& role) {
+  const RepeatedTasks& repeats = *role.repeats;
+  require(repeats.tasks > 0 && repeats.listed >= 2 && repeats.left_out > 0 && repeats.micro_batches > 0 &&
+              repeats.end() < role.program.size(),
+          "role '{}' repeats {} x {} of {} tasks", role.name, repeats.listed, repeats.tasks,
+          role.program.size());
+  for (TaskId t = repeats.first; t + repeats.tasks < repeats.end(); ++t) {
+    const Task &task = role.program[t], &next = role.program[t + repeats.tasks];
+    require(task.kind == next.kind && task.stream == next.stream && task.seconds == next.seconds &&
+                task.ops.size() == next.ops.size() && task.after.size() == next.after.size(),
+            "task '{}' of role '{}' is not what '{}' is a period later", task.name, role.name, next.name);
+    for (std::size_t i = 0; i < task.after.size(); ++i)
+      require(task.after[i] + repeats.tasks == next.after[i],
+              "'{}' and '{}' of role '{}' wait for other tasks", task.name, next.name, role.name);
+  }
+  const TaskId last = repeats.end() - repeats.tasks;
+  for (TaskId t = last; t < role.program.size(); ++t)
+    for (const TaskId before : role.program[t].after)
+      require(before >= last, "task '{}' of role '{}' waits for one before the last listed period",
+              role.program[t].name, role.name);
+}
+
+/// @pre the programs are sound
+void validate_left_out(const Plan& plan) {
+  const RepeatedTasks* all = left_out(plan);
+  if (all == nullptr) return;
+  require(std::holds_alternative<OneStep>(plan.course) && plan.steps == 1,
+          "programs of several steps leave tasks out");
+  for (const Role& role : plan.roles) {
+    if (role.program.empty()) continue;
+    require(role.repeats && role.repeats->listed == all->listed && role.repeats->left_out == all->left_out &&
+                role.repeats->micro_batches == all->micro_batches,
+            "role '{}' does not leave out what other roles do", role.name);
+    validate_repeats(role);
+  }
+}
+
+/// @pre the program is sound
 void validate_patterns_of(const Plan& plan, const std::vector<Task>& program) {
   for (const Task& task : program) {
     if (task.kind != Task::Kind::send && task.kind != Task::Kind::receive) continue;
@@ -94,6 +133,21 @@ void validate_all_to_all(const Round& round, std::size_t group_size) {
   }
 }
 
+void validate_rotation(const Round& round) {
+  const RotatingShares& rotation = *round.rotation;
+  require(rotation.ring >= 2 && rotation.first < rotation.ring && round.repeat == rotation.ring - 1 &&
+              round.pairs.size() % rotation.ring == 0 && rotation.shares.size() == round.pairs.size() &&
+              !round.all_to_all,
+          "{} shares of {} pairs go around rings of {} in {} repetitions", rotation.shares.size(),
+          round.pairs.size(), rotation.ring, round.repeat);
+  for (std::size_t pair = 0; pair < round.pairs.size(); ++pair) {
+    require(is_size(rotation.shares[pair]), "a pair carries the share {}", rotation.shares[pair]);
+    const std::size_t next = pair - pair % rotation.ring + (pair + 1) % rotation.ring;
+    require(round.pairs[pair].second == round.pairs[next].first, "the pairs {} and {} are not of one ring",
+            pair, next);
+  }
+}
+
 void validate_pattern(const Pattern& pattern, std::size_t endpoint_count) {
   std::vector<char> in_group(endpoint_count, 0);
   for (const std::vector<EndpointId>& group : pattern.groups) {
@@ -110,6 +164,7 @@ void validate_pattern(const Pattern& pattern, std::size_t endpoint_count) {
       require(is_size(round.latency_s.value_or(0)), "messages have a latency of {} s",
               round.latency_s.value_or(0));
       if (round.all_to_all) validate_all_to_all(round, group.size());
+      if (round.rotation) validate_rotation(round);
       for (const auto& [from, to] : round.pairs)
         require(from < group.size() && to < group.size() && from != to, "pair {} -> {} in a group of {}",
                 from, to, group.size());
@@ -212,6 +267,7 @@ void validate(const Plan& plan, const Machine& machine) {
   require(std::isfinite(plan.steps) && plan.steps >= 1, "programs of {} steps", plan.steps);
   require(plan.steps == 1 || std::holds_alternative<OneStep>(plan.course),
           "programs of {} steps that overlap", plan.steps);
+  validate_left_out(plan);
   if (plan.service()) validate_service(plan, machine);
   if (plan.endless()) validate_endless(plan);
 }

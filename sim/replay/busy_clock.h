@@ -75,6 +75,12 @@ inline DeviceTimes operator-(const DeviceTimes& a, const DeviceTimes& b) {
           {a.comm.exposed_s - b.comm.exposed_s, a.comm.hidden_s - b.comm.hidden_s,
            a.comm.slack_s - b.comm.slack_s}};
 }
+inline DeviceTimes operator+(const DeviceTimes& a, const DeviceTimes& b) {
+  return {a.compute_s + b.compute_s,
+          a.issue_wait_s + b.issue_wait_s,
+          {a.comm.exposed_s + b.comm.exposed_s, a.comm.hidden_s + b.comm.hidden_s,
+           a.comm.slack_s + b.comm.slack_s}};
+}
 inline DeviceTimes operator*(const DeviceTimes& a, double factor) {
   return {a.compute_s * factor,
           a.issue_wait_s * factor,

@@ -19,10 +19,22 @@ std::vector<IssuedStretch> stretches_of(const TimedProgram& timed) {
   alone.devices_of_host = 1;
   const std::shared_ptr<const std::vector<double>> times_s = program_times_s(alone);
   auto next_s = times_s->begin();
-  for (const Task& task : timed.program) {
+  for (TaskId t = 0; t < timed.program.size(); ++t) {
+    const Task& task = timed.program[t];
     if (task.begins_step) issued_s = cost.begin_s(type);
     IssuedStretch& stretch = result.emplace_back(issued_s);
-    for (const PlanOp& op : task.ops) stretch.add(cost.issue_s(op.work, op.images, type, beside), *next_s++);
+    const auto first_s = next_s;
+    const auto add_operations = [&] {
+      next_s = first_s;
+      for (const PlanOp& op : task.ops)
+        stretch.add(cost.issue_s(op.work, op.images, type, beside), *next_s++);
+    };
+    add_operations();
+    if (timed.repeats && t + 1 == timed.repeats->end()) {
+      const auto between = static_cast<double>(timed.repeats->left_out - 1);
+      stretch.skip(between * (stretch.issued_s() - issued_s), between * stretch.device_s());
+      add_operations();
+    }
     issued_s = stretch.issued_s();
   }
   return result;
@@ -53,11 +65,9 @@ const std::vector<IssuedStretch>& ComputeTimes::stretches(std::uint32_t role, co
   auto it = stretches_.find(key);
   if (it == stretches_.end()) {
     const CostModel& cost = cost_of_role_.empty() ? cost_ : *cost_of_role_[role];
-    it = stretches_
-             .emplace(key,
-                      kept_stretches(
-                          {{plan_.roles[role].program}, machine_.device_types[device.type], cost, beside}))
-             .first;
+    TimedProgram timed{{plan_.roles[role].program}, machine_.device_types[device.type], cost, beside};
+    if (stands_for_left_out_) timed.repeats = plan_.roles[role].repeats;
+    it = stretches_.emplace(key, kept_stretches(timed)).first;
   }
   return *it->second;
 }

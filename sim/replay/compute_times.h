@@ -12,6 +12,7 @@
 #include "sim/costs/cost_model.h"
 #include "sim/costs/issue_queue.h"
 #include "sim/plan/plan.h"
+#include "sim/plan/repetition.h"
 #include "topologies/machine.h"
 
 namespace convoy::inline replays {
@@ -43,7 +44,11 @@ class ComputeTimes {
   /// @param cost_of_role by role; empty: `cost` for all
   ComputeTimes(const Plan& plan, const Machine& machine, const CostModel& cost,
                std::vector<const CostModel*> cost_of_role = {})
-      : plan_(plan), machine_(machine), cost_(cost), cost_of_role_(std::move(cost_of_role)) {}
+      : plan_(plan),
+        machine_(machine),
+        cost_(cost),
+        cost_of_role_(std::move(cost_of_role)),
+        stands_for_left_out_(leaves_only_computing_out(plan)) {}
 
   /// @param stretch how many times as long as usual operations last
   TaskWork work(EndpointId endpoint, std::uint32_t role, TaskId task, double stretch);
@@ -55,6 +60,7 @@ class ComputeTimes {
   const Machine& machine_;
   const CostModel& cost_;
   std::vector<const CostModel*> cost_of_role_;
+  bool stands_for_left_out_;  ///< the last listed period
   /// By role, device type and number of devices of the host: what each task of the program needs.
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>,
            std::shared_ptr<const std::vector<IssuedStretch>>>

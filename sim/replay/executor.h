@@ -49,6 +49,9 @@ struct Execution {
   std::vector<double> port_busy_s;  ///< by Link::port of the machine
   std::vector<double> pace;         ///< by endpoint class: how often its program runs in a step
   std::optional<StalenessResult> staleness;
+  /// Of programs that leave periods out: so many more have to be listed for what these take to be known; 0: it
+  /// is known, and in all that is above.
+  std::uint64_t periods_missing = 0;
   double input_wait_s = 0;  ///< of a service: the longest mean wait of a client for images, per step
 };
 

@@ -9,13 +9,11 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "sim/plan/repetition.h"
 #include "sim/replay/link_conflicts.h"
 
 namespace convoy::inline replays {
 namespace {
-
-/// At most this many messages are simulated one by one if the user has not asked for it: a second of work.
-constexpr double automatic_messages_limit = 1e6;
 
 /// Whether the flows of a round share links such that all of them get the same rate, and carry the same
 /// number of bytes with the same latency: then they end together, and so does everything that follows them.
@@ -183,12 +181,14 @@ bool ranks_are_alike(const Plan& plan, const Machine& machine, const Pattern& pa
 /// Number of messages of the collectives of a plan, by pattern.
 std::vector<double> message_counts(const Plan& plan) {
   std::vector<double> result(plan.patterns.size(), 0);
-  for (const Communication& comm : plan.communications) {
+  const std::vector<double> times = times_of_communications(plan);
+  for (CommId c = 0; c < plan.communications.size(); ++c) {
+    const Communication& comm = plan.communications[c];
     const Pattern& pattern = plan.patterns[comm.pattern];
     double messages = 0;
     for (const Round& round : pattern.rounds)
       messages += static_cast<double>(round.message_count()) * round.repeat;
-    result[comm.pattern] += messages * static_cast<double>(pattern.groups.size());
+    result[comm.pattern] += times[c] * messages * static_cast<double>(pattern.groups.size());
   }
   return result;
 }
@@ -207,7 +207,7 @@ std::vector<bool> automatic_is_chunk(const Plan& plan, const Machine& machine, c
                                               ranks_are_alike(plan, machine, pattern));
     if (result[p]) total += messages[p];
   }
-  if (total > automatic_messages_limit) result.assign(plan.patterns.size(), false);
+  if (total > most_messages_one_by_one) result.assign(plan.patterns.size(), false);
   return result;
 }
 
@@ -229,8 +229,9 @@ std::vector<bool> ranks_go_one_by_one(const Plan& plan, const Machine& machine, 
       const std::vector<Round>& rounds = plan.patterns[comm.pattern].rounds;
       // A round that stands for all steps of a library has no messages of its own for each of them: its ranks
       // would wait for their neighbours only, and not for all that have to contribute.
-      const bool stands_for_steps = std::any_of(rounds.begin(), rounds.end(),
-                                                [](const Round& round) { return round.latency_s.has_value(); });
+      const bool stands_for_steps = std::any_of(rounds.begin(), rounds.end(), [](const Round& round) {
+        return round.latency_s.has_value() || round.rotation.has_value();
+      });
       if (task.kind == Task::Kind::collective && stands_for_steps)
         set(comm.pattern, in_step);
       else if (task.kind != Task::Kind::collective || comm.fidelity == Fidelity::chunk)

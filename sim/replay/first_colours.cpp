@@ -41,7 +41,8 @@ class FirstColours {
   /// With the rounds and fractions of their flows.
   void add_paths() {
     std::vector<Colour> flows(table_.paths.size(), 0);
-    for (const Flow& flow : table_.flows) flows[flow.path] += mix(flow.round, bits(flow.fraction));
+    for (const Flow& flow : table_.flows)
+      flows[flow.path] += mix(mix(flow.round, flow.pair), bits(flow.fraction));
     for (std::size_t p = 0; p < table_.paths.size(); ++p) {
       const FlowPath& path = table_.paths[p];
       add(NodeKind::path, mix(mix(table_.groups[path.group].pattern, flows[p]),

@@ -45,8 +45,10 @@ class Expansion {
 
   void add_round(const std::vector<EndpointId>& members, const Round& round, std::uint32_t number) {
     if (round.all_to_all && add_all_to_all(members, *round.all_to_all, number)) return;
+    std::uint32_t pair = 0;
     round.for_each_message([&](std::uint32_t from, std::uint32_t to, double fraction) {
       add_flow(members[from], members[to], fraction, number, round.latency_s);
+      if (round.rotation) table_.flows.back().pair = pair++;
     });
   }
 

@@ -22,6 +22,7 @@ struct Flow {
   std::uint32_t first_link,
       link_count;  ///< into FlowTable::links; 0 links: sender and receiver are in one place
   std::uint32_t path;  ///< index into FlowTable::paths; none for flows of all-to-alls
+  std::uint32_t pair = 0;  ///< of a round whose shares rotate: index into Round::pairs
 };
 
 /// What the flows of a group share that go from one endpoint to another with one latency, whatever their

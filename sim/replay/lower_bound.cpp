@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "sim/plan/repetition.h"
 #include "sim/plan/validate.h"
 #include "sim/replay/executor.h"
 #include "sim/replay/fidelity.h"
@@ -102,6 +103,8 @@ void bound_by_links(const Plan& plan, const Machine& machine, const FlowTable& t
   std::stable_sort(latest_first.begin(), latest_first.end(),
                    [&](CommId a, CommId b) { return window[a].head_s > window[b].head_s; });
   const auto load = loads(plan, table, folding);
+  // Those that are left out begin later than the ones that stand for them.
+  const std::vector<double> times = times_of_communications(plan);
   struct Set {
     double bytes = 0, tail_s = never;
   };
@@ -109,7 +112,7 @@ void bound_by_links(const Plan& plan, const Machine& machine, const FlowTable& t
   for (const CommId c : latest_first)
     for (const auto& [link, share] : load[plan.communications[c].pattern]) {
       Set& set = sets[link];
-      set.bytes += share * plan.communications[c].bytes;
+      set.bytes += times[c] * share * plan.communications[c].bytes;
       set.tail_s = std::min(set.tail_s, window[c].tail_s);
       const LinkId representative = folding.links[link];
       const double at_least_s = window[c].head_s + set.bytes / bandwidth_Bps(machine, table, representative) +
@@ -140,6 +143,8 @@ LowerBound lower_bound(const Plan& plan, const Machine& machine, const CostModel
   const Folding folding = fold(plan, machine, table, one_by_one, true);
   const Execution execution =
       execute({plan, machine, cost, table, one_by_one, folding}, {.contention = Contention::none});
+  if (execution.periods_missing > 0)
+    return lower_bound(with_more_listed(plan, execution.periods_missing), machine, cost);
   bound.step_time_s = execution.end_s;
   if (plan.service()) return bound;
   for (const Execution::Usage& usage : execution.usage)

@@ -198,6 +198,10 @@ void MessageGroups::next_round_in_step(Run& run) {
     end_in_step(run);
     return;
   }
+  if (rounds_of(run)[run.round].rotation) {
+    if (!next_rotation(run)) end_in_step(run);
+    return;
+  }
   const double repeat = rounds_of(run)[run.round].repeat;
   run.under_way = rounds[run.round].size();
   for (const std::uint32_t flow_class : rounds[run.round])
@@ -206,6 +210,34 @@ void MessageGroups::next_round_in_step(Run& run) {
       ++run.round;
       next_round_in_step(run);
     });
+}
+
+/// Goes on with a round whose shares rotate, a repetition at a time.
+/// @return false: with it all rounds are done
+bool MessageGroups::next_rotation(Run& run) {
+  const Round& round = rounds_of(run)[run.round];
+  for (; run.repetition < round.repeat; ++run.repetition) {
+    const auto bytes_of_flow = [&](std::uint32_t flow_class) {
+      return comm_of(run).bytes * round.rotation->share(folding_.flows[flow_class].pair, run.repetition);
+    };
+    const std::vector<std::uint32_t>& flows = run.group->flows[run.round];
+    run.under_way = static_cast<std::size_t>(
+        std::count_if(flows.begin(), flows.end(), [&](auto flow) { return bytes_of_flow(flow) > 0; }));
+    if (run.under_way == 0) continue;
+    for (const std::uint32_t flow_class : flows)
+      if (const double bytes = bytes_of_flow(flow_class); bytes > 0)
+        transfers_.launch(flow_class, bytes, 1, [this, &run] {
+          if (--run.under_way > 0) return;
+          ++run.repetition;
+          next_round_in_step(run);
+        });
+    return true;
+  }
+  run.repetition = 0;
+  ++run.round;
+  if (run.round == rounds_of(run).size()) return false;
+  next_round_in_step(run);
+  return true;
 }
 
 void MessageGroups::end_in_step(Run& run) {

@@ -93,6 +93,7 @@ class MessageGroups {
     std::vector<Rank> ranks;
     std::uint32_t arrived = 0;
     std::size_t round = 0;
+    std::uint32_t repetition = 0;  ///< of a round whose shares rotate
     std::size_t under_way = 0;
   };
 
@@ -118,6 +119,7 @@ class MessageGroups {
 
   void start_in_step(Run& run);
   void next_round_in_step(Run& run);
+  bool next_rotation(Run& run);
   void end_in_step(Run& run);
   void begin_step(Run& run, std::uint32_t member);
   void launch_if_met(Run& run, std::uint32_t member, const Group::Message& message, bool sends);

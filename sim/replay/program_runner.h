@@ -65,6 +65,12 @@ class ProgramRunner : protected MessageListener {
     times.issue_wait_s /= plan_.roles[role_of(endpoint_class)].slowdown;
     return times;
   }
+  /// When the host has issued a task's operations, from the beginning of the step.
+  double issued_s(std::uint32_t endpoint_class, TaskId id) {
+    const TaskWork work =
+        compute_times_.work(folding_.endpoints[endpoint_class], role_of(endpoint_class), id, 1);
+    return work.issued ? work.issued->issued_s() : 0;
+  }
   /// All clocks, except those of servers.
   Readings readings();
   /// @throws std::runtime_error that names the tasks that are not done

@@ -349,7 +349,8 @@ std::vector<std::uint32_t> flow_classes(const FlowTable& table, NodeClasses::Spa
   std::vector<std::uint32_t> result;
   result.reserve(table.flows.size());
   for (const Flow& flow : table.flows)
-    result.push_back(known.number(mix(mix(paths[flow.path], flow.round), bits(flow.fraction))));
+    result.push_back(
+        known.number(mix(mix(mix(paths[flow.path], flow.round), flow.pair), bits(flow.fraction))));
   return result;
 }
 

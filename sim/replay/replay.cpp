@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "sim/plan/ledger.h"
+#include "sim/plan/repetition.h"
 #include "sim/plan/validate.h"
 #include "sim/replay/compute_times.h"
 #include "sim/replay/executor.h"
@@ -20,11 +21,14 @@ namespace {
 /// are equal.
 std::vector<double> step_bytes(const Plan& plan) {
   std::vector<double> bytes(plan.patterns.size(), 0.0);
-  for (const Communication& comm : plan.communications)
+  const std::vector<double> times = times_of_communications(plan);
+  for (CommId c = 0; c < plan.communications.size(); ++c) {
+    const Communication& comm = plan.communications[c];
     if (plan.endless())
       bytes[comm.pattern] = comm.bytes * plan.endless()->uses_per_step[comm.pattern];
     else
-      bytes[comm.pattern] += comm.bytes / plan.steps;
+      bytes[comm.pattern] += times[c] * comm.bytes / plan.steps;
+  }
   return bytes;
 }
 
@@ -122,6 +126,9 @@ void take_mean(double steps, Execution& execution, ReplayResult& result) {
 
 ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& cost,
                     const ReplayOptions& options) {
+  if (left_out(plan) != nullptr &&
+      (!options.disturbances.empty() || options.network_model == NetworkModel::simgrid))
+    return replay(with_all_listed(plan), machine, cost, options);
   validate(plan, machine);
   // The answers of a service belong to individual messages.
   const bool listed = !options.fold || plan.service() != nullptr;
@@ -131,6 +138,8 @@ ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& c
   Execution execution =
       execute({plan, machine, cost, table, one_by_one, folding},
               {Contention::shared, options.network_model, options.disturbances, options.service_log});
+  if (execution.periods_missing > 0)
+    return replay(with_more_listed(plan, execution.periods_missing), machine, cost, options);
 
   ReplayResult result;
   if (plan.input) {

@@ -104,7 +104,10 @@ struct ReplayResult {
   std::uint32_t input_host = 0;
 };
 
-/// Replays one step of `plan` on `machine` with SimGrid. A process can run one replay at a time; several may
+/// Replays one step of `plan` on `machine` with SimGrid. What a plan leaves out (RepeatedTasks) is taken from the
+/// periods that it lists where the replay repeats itself (repeated_periods.h), and is listed otherwise: as much
+/// more as that takes, and all where something disturbs the machine or SimGrid's own model is asked. Timelines
+/// are of the listed tasks of the given plan or, as the case may be, of the longer one. A process can run one replay at a time; several may
 /// follow one another, in any order with the same bits. Exact alpha-beta links with max-min sharing.
 /// @throws std::runtime_error that names the blocked tasks if the plan cannot finish.
 ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& cost,

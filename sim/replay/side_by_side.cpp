@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "sim/plan/repetition.h"
 #include "sim/plan/validate.h"
 #include "sim/replay/fidelity.h"
 #include "sim/replay/flows.h"
@@ -31,23 +32,24 @@ std::vector<EndpointId> moved(const std::vector<EndpointId>& members, const JobB
 
 void add_job(const JobBeside& job, JointPlan& joint) {
   Plan& plan = joint.plan;
+  const Plan own = with_all_listed(job.plan);
   const auto first_pattern = static_cast<std::uint32_t>(plan.patterns.size());
   JobInPlan& in_plan = joint.jobs.emplace_back();
   in_plan.first_role = static_cast<std::uint32_t>(plan.roles.size());
   in_plan.first_comm = static_cast<CommId>(plan.communications.size());
-  for (Pattern pattern : job.plan.patterns) {
+  for (Pattern pattern : own.patterns) {
     for (std::vector<EndpointId>& group : pattern.groups) group = moved(group, job);
     plan.patterns.push_back(std::move(pattern));
     joint.owner.push_back(static_cast<std::uint32_t>(joint.jobs.size()) - 1);
   }
-  for (Communication comm : job.plan.communications) {
+  for (Communication comm : own.communications) {
     comm.pattern += first_pattern;
     comm.meaning = no_meaning;
     // Message by message, collectives of a hundred steps take minutes, and links are shared alike.
     if (comm.fidelity == Fidelity::automatic) comm.fidelity = Fidelity::fluid;
     plan.communications.push_back(std::move(comm));
   }
-  for (Role role : job.plan.roles) {
+  for (Role role : own.roles) {
     role.members = moved(role.members, job);
     if (in_plan.first_comm > 0)
       for (Task& task : role.program.edit()) task.comm += in_plan.first_comm;
@@ -56,10 +58,10 @@ void add_job(const JobBeside& job, JointPlan& joint) {
   }
   in_plan.past_last_role = static_cast<std::uint32_t>(plan.roles.size());
   in_plan.past_last_comm = static_cast<CommId>(plan.communications.size());
-  plan.images += job.plan.images;
-  if (job.plan.input)
-    for (const double interval_s : job.plan.input->interval_s)
-      in_plan.input.emplace_back(job.plan.steps * interval_s, job.plan.input->prefetch);
+  plan.images += own.images;
+  if (own.input)
+    for (const double interval_s : own.input->interval_s)
+      in_plan.input.emplace_back(own.steps * interval_s, own.input->prefetch);
 }
 
 JointPlan joint_plan(const std::vector<JobBeside>& jobs, const Machine& machine) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/plan/repetition.h"
 #include "sim/replay/link_conflicts.h"
 
 namespace convoy::inline replays {
@@ -33,6 +34,7 @@ StepRun::StepRun(const FoldedPlan& folded, const Surroundings& surroundings)
           uncontended_.get(),
           uncontended_ ? has_links_for_itself(folded.plan, folded.machine, folded.table) : std::vector<bool>()) {
   if (plan_.endless()) watch_.emplace(*plan_.endless(), folding_);
+  if (left_out(plan_) != nullptr && !leaves_only_computing_out(plan_)) periods_.emplace(plan_, folding_);
 }
 
 Execution StepRun::run() {
@@ -53,11 +55,21 @@ Execution StepRun::run() {
   execution.pace.assign(class_count(), 1);
   execution.timelines = std::move(timelines_);
   if (watch_) show_one_step(execution);
+  if (periods_)
+    periods_->add_left_out(
+        readings_without_slowdown(), [&](std::uint32_t c, TaskId t) { return issued_s(c, t); }, execution);
   return execution;
 }
 
 void StepRun::task_ended(std::uint32_t c, TaskId t) {
   if (watch_ && watch_->ends_step(role_of(c), t)) watch_->keep(readings());
+  if (periods_ && periods_->ends_period(c, t)) periods_->keep(readings_without_slowdown());
+}
+
+Readings StepRun::readings_without_slowdown() {
+  Readings result = readings();
+  for (std::uint32_t c = 0; c < class_count(); ++c) result.times[c] = without_slowdown(c, result.times[c]);
+  return result;
 }
 
 /// For an endless run: the mean over a steady stretch.

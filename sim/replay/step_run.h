@@ -6,11 +6,12 @@
 
 #include "sim/replay/message_groups.h"
 #include "sim/replay/program_runner.h"
+#include "sim/replay/repeated_periods.h"
 #include "sim/replay/uncontended_collectives.h"
 
 namespace convoy::inline replays {
 
-/// Executes a plan without service: every program once, from its beginning to its end.
+/// Executes a plan without service: every program once, from its beginning to its end, with what it leaves out.
 class StepRun final : ProgramRunner {
  public:
   StepRun(const FoldedPlan& folded, const Surroundings& surroundings);
@@ -25,7 +26,10 @@ class StepRun final : ProgramRunner {
 
   std::unique_ptr<UncontendedCollectives> uncontended_;
   MessageGroups messages_;
-  std::optional<StepWatch> watch_;  ///< of an endless run
+  Readings readings_without_slowdown();
+
+  std::optional<StepWatch> watch_;          ///< of an endless run
+  std::optional<RepeatedPeriods> periods_;  ///< where programs leave periods out
 };
 
 }  // namespace convoy::replays

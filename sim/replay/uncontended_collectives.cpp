@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "sim/replay/flow_model.h"
@@ -31,19 +32,79 @@ std::optional<UncontendedCollective> UncontendedCollectives::find(
   UncontendedCollective group;
   bool found = true;
   for (std::size_t r = 0; r < flows.size() && found; ++r)
-    found = flows[r].empty() || add_round(flows[r], rounds[r].repeat, group);
+    found = flows[r].empty() || add_round(flows[r], rounds[r], group);
   for (const UncontendedCollective::Use& use : group.uses) place_[use.clock] = nowhere;
   if (!found) return std::nullopt;
   group.uses.shrink_to_fit();
   return group;
 }
 
+UncontendedCollective::Use& UncontendedCollectives::use_of(std::uint32_t clock,
+                                                           UncontendedCollective& group) {
+  if (place_[clock] == nowhere) {
+    place_[clock] = static_cast<std::uint32_t>(group.uses.size());
+    group.uses.push_back({clock, 0, 0});
+  }
+  return group.uses[place_[clock]];
+}
+
+/// Whether flows of a round meet on a link.
+bool UncontendedCollectives::share_links(const std::vector<std::uint32_t>& flows) {
+  bool shared = false;
+  for (const std::uint32_t f : flows)
+    for (const LinkUse& use : folding_.flow_route[f])
+      shared = std::exchange(number_[use.link], 0) != nowhere || use.multiplicity > 1 || shared;
+  for (const std::uint32_t f : flows)
+    for (const LinkUse& use : folding_.flow_route[f]) number_[use.link] = nowhere;
+  return shared;
+}
+
+/// A round whose shares rotate, over links that no two of its flows share: what each repetition takes is the most
+/// that a pair takes, at as much as it carries in it.
+bool UncontendedCollectives::add_rotation(const std::vector<std::uint32_t>& flows, const Round& round,
+                                          UncontendedCollective& group) {
+  if (share_links(flows)) return false;
+  const double latency_s = folding_.flows[flows.front()].latency_s;
+  const RotatingShares& rotation = *round.rotation;
+  std::vector<double> whole_s;                              // per byte, of each flow, at a share of 1
+  std::map<std::uint32_t, std::vector<std::size_t>> users;  // flows by clock
+  for (std::size_t i = 0; i < flows.size(); ++i) {
+    whole_s.push_back(0);
+    for (const LinkUse& use : folding_.flow_route[flows[i]])
+      whole_s[i] = std::max(whole_s[i], 1 / link_bandwidth_Bps_[use.link]);
+    clock_.for_each(flows[i], [&](std::uint32_t clock) {
+      std::vector<std::size_t>& of_clock = users[clock];
+      if (of_clock.empty() || of_clock.back() != i) of_clock.push_back(i);
+    });
+  }
+  std::vector<double> times(flows.size());
+  for (std::uint32_t k = 0; k < round.repeat; ++k) {
+    for (std::size_t i = 0; i < flows.size(); ++i)
+      times[i] = whole_s[i] * rotation.share(folding_.flows[flows[i]].pair, k);
+    const double longest_s = *std::max_element(times.begin(), times.end());
+    if (longest_s == 0) continue;  // nobody has anything to send
+    group.latency_s += latency_s;
+    group.s_per_byte += longest_s;
+    for (const auto& [clock, of_clock] : users) {
+      double time_s = 0;
+      for (const std::size_t i : of_clock) time_s = std::max(time_s, times[i]);
+      if (time_s == 0) continue;
+      UncontendedCollective::Use& use = use_of(clock, group);
+      use.latency_s += latency_s;
+      use.s_per_byte += time_s;
+    }
+  }
+  return true;
+}
+
 /// @return whether all its flows have the same latency
-bool UncontendedCollectives::add_round(const std::vector<std::uint32_t>& flows, double repeat,
+bool UncontendedCollectives::add_round(const std::vector<std::uint32_t>& flows, const Round& round,
                                        UncontendedCollective& group) {
   const double latency_s = folding_.flows[flows.front()].latency_s;
   for (const std::uint32_t f : flows)
     if (folding_.flows[f].latency_s != latency_s) return false;
+  if (round.rotation) return add_rotation(flows, round, group);
+  const double repeat = round.repeat;
   const std::vector<double> times = times_s_per_byte(flows);
   for (std::size_t i = 0; i < flows.size(); ++i)
     clock_.for_each(flows[i],
@@ -52,11 +113,7 @@ bool UncontendedCollectives::add_round(const std::vector<std::uint32_t>& flows, 
     clock_.for_each(f, [&](std::uint32_t clock) {
       const double time_s = std::exchange(round_s_[clock], -1);
       if (time_s < 0) return;  // done
-      if (place_[clock] == nowhere) {
-        place_[clock] = static_cast<std::uint32_t>(group.uses.size());
-        group.uses.push_back({clock, 0, 0});
-      }
-      UncontendedCollective::Use& use = group.uses[place_[clock]];
+      UncontendedCollective::Use& use = use_of(clock, group);
       use.latency_s += latency_s * repeat;
       use.s_per_byte += time_s * repeat;
     });

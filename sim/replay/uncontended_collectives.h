@@ -42,7 +42,11 @@ class UncontendedCollectives {
                                             const std::vector<Round>& rounds);
 
  private:
-  bool add_round(const std::vector<std::uint32_t>& flows, double repeat, UncontendedCollective& group);
+  bool add_round(const std::vector<std::uint32_t>& flows, const Round& round, UncontendedCollective& group);
+  bool add_rotation(const std::vector<std::uint32_t>& flows, const Round& round,
+                    UncontendedCollective& group);
+  UncontendedCollective::Use& use_of(std::uint32_t clock, UncontendedCollective& group);
+  bool share_links(const std::vector<std::uint32_t>& flows);
   std::vector<double> times_s_per_byte(const std::vector<std::uint32_t>& flows);
   std::vector<double> shared_times_s_per_byte(const std::vector<std::uint32_t>& flows);
 

@@ -21,11 +21,11 @@ std::optional<double> mean_power_w(const TimedProgram& timed) {
   double time_s = 0, arithmetic_s = 0;
   const std::shared_ptr<const std::vector<double>> times_s = program_times_s(timed);
   auto next_s = times_s->begin();
-  for (const Task& task : timed.program)
-    for (const PlanOp& op : task.ops) {
+  for (TaskId t = 0; t < timed.program.size(); ++t)
+    for (const PlanOp& op : timed.program[t].ops) {
       const double op_s = *next_s++;
-      time_s += op_s;
-      arithmetic_s += std::min(op_s, timed.cost.time_s(op.work, op.images, unlimited));
+      time_s += timed.times(t) * op_s;
+      arithmetic_s += timed.times(t) * std::min(op_s, timed.cost.time_s(op.work, op.images, unlimited));
     }
   if (time_s <= 0) return std::nullopt;
   const double share = (arithmetic_s + memory_bound_share * (time_s - arithmetic_s)) / time_s;
@@ -47,7 +47,8 @@ std::vector<double> busy_power_w(const Plan& plan, const Machine& machine, const
       const std::uint32_t type = machine.devices[d].type;
       if (!of_type[type])
         of_type[type] =
-            memo.of({{role.program}, machine.device_types[type], cost}, &mean_power_w).value_or(power_w[d]);
+            memo.of({{role.program, role.repeats}, machine.device_types[type], cost}, &mean_power_w)
+                .value_or(power_w[d]);
       power_w[d] = *of_type[type];
     }
   }

@@ -16,6 +16,7 @@
 #include "sim/lowering/input_feed.h"
 #include "sim/lowering/service_rule.h"
 #include "sim/numerics/data.h"
+#include "sim/plan/repetition.h"
 #include "sim/replay/replay.h"
 #include "sim/run/chosen_algorithms.h"
 #include "sim/run/evaluate.h"
@@ -410,7 +411,28 @@ void widen_to_fair_shares(const PreparedRun& run, RunResult& result) {
 
 }  // namespace
 
+namespace {
+
+bool leaves_tasks_out(const PreparedRun& run) {
+  if (!run.phased) return !lists_all(run.plan);
+  return std::ranges::any_of(run.phased->phases,
+                             [](const RunPhase& phase) { return !lists_all(phase.plan); });
+}
+
+}  // namespace
+
+PreparedRun with_every_task(PreparedRun run) {
+  if (!leaves_tasks_out(run)) return run;
+  run.plan = with_all_listed(std::move(run.plan));
+  if (!run.phased) return run;
+  PhasedRun phased = *run.phased;
+  for (RunPhase& phase : phased.phases) phase.plan = with_all_listed(std::move(phase.plan));
+  run.phased = std::make_shared<const PhasedRun>(std::move(phased));
+  return run;
+}
+
 RunOutput simulate(const PreparedRun& run, bool with_trace) {
+  if (with_trace && leaves_tasks_out(run)) return simulate(with_every_task(run), with_trace);
   const ReplayResult replayed = replay(run.plan, run.machine, run.cost, {true, run.network_model});
   std::vector<StepRange> ranges;
   for (const Doubt& doubt : run.doubts) ranges.push_back(step_range_s(run, doubt));

@@ -142,6 +142,9 @@ class Preparer {
   std::optional<std::pair<std::size_t, Point>> point_;  ///< the last one, with its index
 };
 
+/// The same run with all tasks in its plans (RepeatedTasks), for those who read them one by one.
+PreparedRun with_every_task(PreparedRun run);
+
 /// The output of one run.
 struct RunOutput {
   RunResult result;

@@ -10,6 +10,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "sim/base/digest.h"
 #include "sim/base/input_file.h"
 #include "sim/results/classes.h"
 #include "sim/results/field_text.h"
@@ -304,22 +305,26 @@ Results load_results(Store& store, const Experiment* experiment) {
   results.experiment = subject.experiment;
   results.manifest = subject.manifest;
   results.points = static_cast<std::int64_t>(subject.keys.size());
+  Sha256 rows;
   for (std::size_t i = 0; i < subject.keys.size(); ++i) {
     const auto coordinates = [&] {
       return experiment ? experiment->coordinates(i) : parse_yaml(subject.points[i], store.name()).entries;
     };
     if (const std::optional<StoredRun> run = store.run(subject.keys[i], false)) {
+      rows.add_field(store.digest_of_point());
       RunResult& result =
           results.runs.emplace_back(read_stored(store, again, [&] { return run_of_stored(*run); }));
       result.id = point_id(i);
       result.point = coordinates();
     } else if (std::optional<PointFailure> failure = store.failure(subject.keys[i])) {
+      rows.add_field(store.digest_of_point());
       results.failed.push_back(
           {point_id(i), coordinates(), std::move(failure->kind), std::move(failure->reason)});
     }
     if (store.is_damaged(subject.keys[i]))
       throw DamagedStore(fmt::format("{}: what it has of point {} is damaged", store.name(), point_id(i)));
   }
+  store.note_read(rows.text());
   if (!results.runs.empty()) results.manifest.network_model = results.runs.front().network_model;
   return results;
 }

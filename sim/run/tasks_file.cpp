@@ -306,7 +306,8 @@ void write_tasks(const Plan& plan, const Machine& machine, const CostModel& cost
   TasksWriter(plan, machine, cost, out).write(replayed);
 }
 
-void write_tasks(const PreparedRun& run, std::ostream& out) {
+void write_tasks(const PreparedRun& prepared, std::ostream& out) {
+  const PreparedRun run = with_every_task(prepared);
   write_tasks(run.plan, run.machine, run.cost,
               replay(run.plan, run.machine, run.cost, {true, run.network_model}), out);
 }

@@ -120,12 +120,13 @@ std::vector<TracedKernel> kernels_of(const KinetoTrace& trace) {
 void add_predicted(const PreparedRun& run, std::vector<TracedKernel>& kernels) {
   for (const Role& role : run.plan.roles) {
     if (std::find(role.members.begin(), role.members.end(), EndpointId{0}) == role.members.end()) continue;
-    for (const Task& task : role.program) {
+    for (TaskId t = 0; t < role.program.size(); ++t) {
+      const Task& task = role.program[t];
       if (task.kind != Task::Kind::compute) continue;
       const std::vector<double> times_s = operation_times_s(role, task, run.machine, run.cost, 0);
       for (std::size_t i = 0; i < task.ops.size(); ++i)
         if (TracedKernel* kernel = kernel_of(task.ops[i].work, task.ops[i].images, kernels)) {
-          kernel->predicted_s += times_s[i] / run.plan.steps;
+          kernel->predicted_s += role.times(t) * times_s[i] / run.plan.steps;
           if (task.ops[i].work.kind == KernelKind::matmul) name_product(*kernel, task.ops[i].work);
         }
     }

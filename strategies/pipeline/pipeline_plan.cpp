@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <utility>
+
+#include "sim/lowering/stage_plan.h"
 
 namespace convoy::inline strategies {
 namespace {
@@ -41,6 +44,25 @@ struct Stretch {
     all = steady + whole(in_flight(shape, 0, choices.front().slots) * choices.front().slots);
   }
 };
+
+/// What 1F1B and naive leave out: passes alternate from the first backward pass of each slot to its last forward
+/// pass. With ZeRO's stages 2 and 3 updates wait for something of every micro-batch.
+std::optional<RepeatedPasses> repeated_passes_of(const StrategyInput& input, const PipelineShape& shape,
+                                                 const std::vector<StageChoice>& choices) {
+  constexpr std::int64_t longest_turns = 64;
+  if (shape.endless() || input.meaning || shape.zero >= 2 ||
+      (shape.schedule == PipelineSchedule::gpipe && shape.stages > 1))
+    return std::nullopt;
+  std::int64_t turns = 1, around = 0;
+  std::uint32_t before = 0;
+  for (const StageChoice& choice : choices) {
+    turns = std::lcm<std::int64_t>(turns, choice.slots);
+    if (turns > longest_turns) return std::nullopt;
+    around = std::max(around, (in_flight(shape, before, choice.slots) + 1) * choice.slots);
+    before += choice.slots;
+  }
+  return repeated_passes(shape.micro_batches, turns, static_cast<std::int64_t>(shape.slots.size()), around);
+}
 
 }  // namespace
 
@@ -78,6 +100,9 @@ Annotation annotate_pipeline(const StrategyInput& input, const PipelineShape& sh
                       shape.weights == Weights::double_buffered && shape.stages > 1};
     micro_batches = stretch.all;
   }
+  passes.repeats = repeated_passes_of(input, shape, choices);
+  if (passes.repeats)
+    micro_batches -= passes.repeats->micro_batches * static_cast<std::int64_t>(passes.repeats->left_out);
   std::uint32_t before = 0;
   for (std::uint32_t s = 0; s < choices.size(); ++s) {
     const std::uint32_t slots = choices[s].slots;
@@ -89,7 +114,8 @@ Annotation annotate_pipeline(const StrategyInput& input, const PipelineShape& sh
       stage.slots.push_back(
           {fmt::format("stage {}{}", s, slots > 1 ? fmt::format(" replica {}", k) : ""),
            shape.slots[before + k],
-           passes_of_slot(shape, choices[s], before, k, micro_batches, !stages.stages[s].backward.empty())});
+           passes_of_slot(shape, choices[s], before, k, micro_batches, !stages.stages[s].backward.empty()),
+           passes.repeats ? static_cast<std::size_t>(stage.in_flight) + 1 : 0});
     before += slots;
   }
   return {WholeLayers{std::move(passes), std::move(stages)}, sync};

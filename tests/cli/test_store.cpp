@@ -51,6 +51,45 @@ TEST_CASE("store: the same command again computes nothing, and writes the same")
   CHECK(json::parse(place.read("o/results.json"))["manifest"]["network_model"] != "marked");
 }
 
+TEST_CASE("store: files that are there as they were written are not written again") {
+  const Workplace place;
+  place.file("e.yaml", sweep_of("[8, 16]"));
+  const auto run = [&](std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments{"run", "e.yaml", "--out", "o"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Finished done = place.convoy(arguments);
+    REQUIRE(done.exit_code == 0);
+    return done.out;
+  };
+  const auto written = [&] {
+    std::vector<fs::file_time_type> times;
+    for (const char* name : files) times.push_back(fs::last_write_time(place.path() / "o" / name));
+    return times;
+  };
+  const std::string told = run();
+  const auto first = written();
+  const std::string csv = place.read("o/results.csv"), report = place.read("o/report.html");
+  CHECK(run() == told);
+  CHECK(written() == first);
+  place.file("o/results.csv", csv + "x\n");  // somebody's spreadsheet
+  run();
+  CHECK(place.read("o/results.csv") == csv);
+  fs::remove(place.path() / "o/report.html");
+  run();
+  CHECK(place.read("o/report.html") == report);
+  run({"--trace"});
+  CHECK(fs::exists(place.path() / "o/trace.json"));
+  run();
+  CHECK_FALSE(fs::exists(place.path() / "o/trace.json"));
+  CHECK(place.read("o/report.html") == report);
+  CHECK(count(place, "o", "SELECT count(*) FROM runs") == 8);
+  const auto before = written();
+  place.file("e.yaml", sweep_of("[8, 16, 32]"));
+  run();
+  CHECK(written() != before);
+  CHECK(count(place, "o", "SELECT count(*) FROM runs") == 12);
+}
+
 TEST_CASE("store: a changed experiment computes what is new only, another one is refused") {
   const Workplace place;
   place.file("e.yaml", sweep_of("[8, 16]"));

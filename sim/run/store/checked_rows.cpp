@@ -35,6 +35,7 @@ std::optional<std::vector<std::string>> CheckedRows::find(const std::string& key
     if (find_->text(0) == key && is_sound(*find_)) {
       found.emplace();
       for (int c = 0; c < columns_; ++c) found->emplace_back(find_->text(c));
+      found_digest_ = find_->text(columns_);
     } else {
       damaged_.insert(key);
     }

@@ -31,6 +31,9 @@ class CheckedRows {
   /// does not cost others.
   void salvage(CheckedRows& other);
 
+  /// Of the row that find() found last.
+  const std::string& found_digest() const { return found_digest_; }
+
  private:
   bool is_sound(const Statement& row) const;  ///< the row at which it stands
   void take_over(const Statement& row);
@@ -40,6 +43,7 @@ class CheckedRows {
   int columns_;
   std::optional<Statement> find_, put_;  ///< prepared when needed: tables are created later
   std::set<std::string> damaged_;
+  std::string found_digest_;
 };
 
 }  // namespace convoy::runs

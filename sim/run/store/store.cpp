@@ -131,16 +131,18 @@ void Store::load_subject() {
 }
 
 void Store::set_subject(StoreSubject subject) {
+  const std::string manifest = to_text(subject.manifest, manifest_fields);
+  const std::string origin = subject.origin ? to_text(*subject.origin, origin_fields) : std::string{};
+  const std::string digest = digest_of_subject(subject, manifest, origin);
+  if (subject_ && digest == subject_digest_) return;
   changed();
   database_.run("DELETE FROM about WHERE name <> 'queues'; DELETE FROM sweep; DROP TABLE IF EXISTS runs;");
   Statement about(database_, "INSERT INTO about VALUES(?, ?)");
-  const std::string manifest = to_text(subject.manifest, manifest_fields);
   about.bind(0, "experiment").bind(1, subject.experiment).finish();
   about.bind(0, "manifest").bind(1, manifest).finish();
   about.bind(0, "jobs").bind(1, subject.jobs).finish();
-  const std::string origin = subject.origin ? to_text(*subject.origin, origin_fields) : std::string{};
   if (!origin.empty()) about.bind(0, "origin").bind(1, origin).finish();
-  subject_digest_ = digest_of_subject(subject, manifest, origin);
+  subject_digest_ = digest;
   about.bind(0, "digest").bind(1, subject_digest_).finish();
   Statement sweep(database_, "INSERT INTO sweep VALUES(?, ?, ?)");
   for (std::size_t i = 0; i < subject.points.size(); ++i)
@@ -155,7 +157,7 @@ void Store::set_subject(StoreSubject subject) {
 void Store::changed() {
   commit_old();
   if (in_transaction_) return;
-  database_.run("BEGIN IMMEDIATE");
+  database_.run("BEGIN IMMEDIATE; DELETE FROM about WHERE name = 'written'");
   in_transaction_ = true;
   begun_ = std::chrono::steady_clock::now();
 }
@@ -186,6 +188,7 @@ void Store::put(const std::string& key, const PointFailure& failure) {
 std::optional<StoredRun> Store::run(const std::string& key, bool with_trace) {
   std::optional<std::vector<std::string>> point = points_.find(key);
   if (!point) return std::nullopt;
+  found_digest_ = points_.found_digest();
   StoredRun run{std::move((*point)[2]), std::move((*point)[1]), {}};
   if (!with_trace) return run;
   std::optional<std::vector<std::string>> trace = traces_.find(key);
@@ -197,6 +200,7 @@ std::optional<StoredRun> Store::run(const std::string& key, bool with_trace) {
 std::optional<PointFailure> Store::failure(const std::string& key) {
   std::optional<std::vector<std::string>> row = failures_.find(key);
   if (!row) return std::nullopt;
+  found_digest_ = failures_.found_digest();
   return PointFailure{std::move((*row)[1]), std::move((*row)[2])};
 }
 
@@ -251,6 +255,21 @@ std::optional<std::string> Store::queues() {
   if (Sha256().add_field(subject_digest_).add_field(text).text() != kept.substr(0, digest_size))
     return std::nullopt;
   return text;
+}
+
+void Store::note_written(const std::string& files) {
+  if (read_digest_.empty() || files.empty()) return;
+  changed();
+  Statement(database_, "INSERT OR REPLACE INTO about VALUES('written', ?)")
+      .bind(0, read_digest_ + files)
+      .finish();
+  commit();
+}
+
+bool Store::is_written(const std::string& files) {
+  if (in_transaction_ || read_digest_.empty() || files.empty()) return false;
+  Statement row(database_, "SELECT value FROM about WHERE name = 'written'");
+  return row.step() && row.text(0) == read_digest_ + files;
 }
 
 void Store::write_table(const Results& results) {

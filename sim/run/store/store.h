@@ -53,7 +53,8 @@ class Store {
 
   bool empty() const { return !subject_; }
   const StoreSubject& subject() const { return *subject_; }
-  /// Makes this the store of `subject`; the points of the former subject stay available.
+  /// Makes this the store of `subject`; the points of the former subject stay available. The same subject
+  /// changes nothing.
   void set_subject(StoreSubject subject);
 
   bool has(const std::string& key, bool with_trace) { return run(key, with_trace).has_value(); }
@@ -78,6 +79,14 @@ class Store {
   /// another one. @pre !empty()
   void keep_queues(const std::string& text);
   std::optional<std::string> queues();
+  /// Of the rows of the run or failure that was found last.
+  const std::string& digest_of_point() const { return found_digest_; }
+  /// Notes the digest of all rows of the subject, by who has read them.
+  void note_read(std::string digest) { read_digest_ = std::move(digest); }
+  /// Notes that files with this digest were written of what was read. The note goes with the next change of the
+  /// store, and does not count where other rows are read.
+  void note_written(const std::string& files);
+  bool is_written(const std::string& files);  ///< of what was read now
   /// Table `runs`, with a column for each column of results.csv.
   void write_table(const Results& results);
   void commit();
@@ -92,7 +101,7 @@ class Store {
 
   Database database_;
   std::optional<StoreSubject> subject_;
-  std::string subject_digest_;
+  std::string subject_digest_, found_digest_, read_digest_;
   CheckedRows points_{database_, "points", 3}, failures_{database_, "failures", 3},
       traces_{database_, "traces", 2};
   bool in_transaction_ = false;

@@ -44,7 +44,8 @@ void add_monitored(const Experiment& experiment, const std::vector<RunResult>& r
   for (std::size_t r = 0; r < runs.size(); ++r) {
     const std::size_t index = point_index(runs[r].id);
     const std::optional<SearchSummary>& search = runs[r].search;
-    const PreparedRun run = preparer.prepare(index, search ? &search->ranking.front().candidate : nullptr);
+    const PreparedRun run =
+        with_every_task(preparer.prepare(index, search ? &search->ranking.front().candidate : nullptr));
     const ReplayResult replayed = replay(run.plan, run.machine, run.cost, {true, run.network_model});
     const std::vector<MonitoredHost> hosts =
         watch_hosts(run, replayed, preparer.point(index).training.input, a_minute_s, a_minute_s);
