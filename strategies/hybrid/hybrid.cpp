@@ -236,7 +236,7 @@ ReportedPlan plan_hybrid_pipeline(const StrategyInput& input, const HybridOption
       stages.groups.back().emplace_back(of_stage.begin() + r * devices, of_stage.begin() + (r + 1) * devices);
   }
   return plan_groups(input.graph, input.machine, input.cost, stages, shardings, schedule,
-                     {options.sync, options.pos});
+                     {options.sync, options.pos}, input.meaning);
 }
 
 }  // namespace convoy::strategies
