@@ -32,7 +32,8 @@ struct SplitLayers {
   GroupStages stages;
   std::unique_ptr<const std::vector<LayerSharding>> shardings;  ///< by layer; the schedule refers to them
   GraphSchedule schedule;
-  SourcePos pos;  ///< of the strategy, for errors
+  SourcePos pos;         ///< of the strategy, for errors
+  bool meaning = false;  ///< operations and exchanges say what they mean
 };
 
 /// What a strategy decides about a training graph: who computes what in which order, and how those who have

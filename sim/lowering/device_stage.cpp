@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -26,13 +27,14 @@ Work share_of_elements(const Work& whole, double share) {
 class StageMaker {
  public:
   StageMaker(const TrainingGraph& graph, const std::vector<LayerSharding>& shardings,
-             const GraphSchedule& schedule, std::uint32_t stage, std::size_t device)
+             const GraphSchedule& schedule, std::uint32_t stage, std::size_t device, PartLayouts* layouts)
       : graph_(graph),
         tensor_bytes_(graph),
         shardings_(shardings),
         schedule_(schedule),
         stage_(stage),
-        device_(device) {}
+        device_(device),
+        layouts_(layouts) {}
 
   DeviceStage make(const std::vector<std::uint32_t>& stages) {
     add_operations();
@@ -92,6 +94,7 @@ class StageMaker {
       std::vector<StageOp>& ops = backward ? made_.stage.backward : made_.stage.forward;
       std::vector<DeviceStage::Position>& positions = made_.positions[backward];
       positions.push_back({own.step, DeviceStage::none});
+      if (layouts_) mean(schedule_.steps[own.step], positions.back(), own.step);
       if (!own.end.allocates.empty()) {
         own.end.name = "buffers of " + own.op.name;
         ops.push_back(std::move(own.op));
@@ -102,6 +105,15 @@ class StageMaker {
       }
       positions.back().starts = own.step;
     }
+  }
+
+  /// What a stage runs a second time it has dropped until then.
+  void mean(const GraphSchedule::Step& step, DeviceStage::Position& position, std::uint32_t id) {
+    position.layout = layouts_->of_step(id);
+    position.is_dropped =
+        step.op != GraphSchedule::no_op && !step.again &&
+        std::any_of(schedule_.steps.begin(), schedule_.steps.end(),
+                    [&](const GraphSchedule::Step& other) { return other.again && other.op == step.op; });
   }
 
   /// What a pass begins with needs no operation of its own where another one comes next.
@@ -125,9 +137,9 @@ class StageMaker {
       if (stages[graph_.parameters[p].layer] == stage_) stage.parameters.push_back(p);
     for (OpId id = 0; id < graph_.operations.size(); ++id) {
       const Operation& op = graph_.operations[id];
-      if (op.phase == Phase::update && stages[op.layer] == stage_)
-        stage.update.push_back(
-            {id, op.name, share_of_update(op.work, parameters_share(op.layer)), {}, {}, {}});
+      if (op.phase != Phase::update || stages[op.layer] != stage_) continue;
+      stage.update.push_back({id, op.name, share_of_update(op.work, parameters_share(op.layer)), {}, {}, {}});
+      if (layouts_) made_.update_layouts.push_back(layouts_->of_parameters(op.layer));
     }
   }
 
@@ -157,6 +169,7 @@ class StageMaker {
   const GraphSchedule& schedule_;
   std::uint32_t stage_;
   std::size_t device_;
+  PartLayouts* layouts_;
   std::vector<Own> own_;
   std::vector<std::size_t> position_;  ///< by step of the schedule: of those of the stage
   DeviceStage made_;
@@ -166,8 +179,8 @@ class StageMaker {
 
 DeviceStage device_stage(const TrainingGraph& graph, const std::vector<LayerSharding>& shardings,
                          const GraphSchedule& schedule, const std::vector<std::uint32_t>& stages,
-                         std::uint32_t stage, std::size_t device) {
-  return StageMaker(graph, shardings, schedule, stage, device).make(stages);
+                         std::uint32_t stage, std::size_t device, PartLayouts* layouts) {
+  return StageMaker(graph, shardings, schedule, stage, device, layouts).make(stages);
 }
 
 }  // namespace convoy::lowering

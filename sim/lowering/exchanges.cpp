@@ -24,13 +24,14 @@ class ExchangePlanner {
  public:
   ExchangePlanner(Plan& plan, const Machine& machine, const DeviceGroups& groups,
                   const GraphSchedule& schedule, const ExchangeOptions& communication,
-                  std::int64_t micro_batches)
+                  std::int64_t micro_batches, PartLayouts* layouts)
       : plan_(plan),
         machine_(machine),
         groups_(groups),
         schedule_(schedule),
         how_(communication),
         micro_batches_(micro_batches),
+        layouts_(layouts),
         devices_(groups.front().front().size()) {}
 
   ExchangeComms build() {
@@ -47,11 +48,12 @@ class ExchangePlanner {
     for (std::int64_t m = 0; m < micro_batches_; ++m)
       for (std::uint32_t e = 0; e < count; ++e) {
         const Exchange& exchange = schedule_.exchanges[e];
-        if (patterns[e])
-          comms[static_cast<std::size_t>(m)][e] =
-              add_communication(fmt::format("{} of {}{}", name_of_exchange(exchange.kind), exchange.tensor,
-                                            micro_batches_ > 1 ? fmt::format(", micro-batch {}", m) : ""),
-                                *patterns[e], exchange.bytes);
+        if (!patterns[e]) continue;
+        comms[static_cast<std::size_t>(m)][e] =
+            add_communication(fmt::format("{} of {}{}", name_of_exchange(exchange.kind), exchange.tensor,
+                                          micro_batches_ > 1 ? fmt::format(", micro-batch {}", m) : ""),
+                              *patterns[e], exchange.bytes);
+        if (layouts_) mean(exchange, m);
       }
     return comms;
   }
@@ -72,6 +74,15 @@ class ExchangePlanner {
     plan_.communications.push_back(
         {std::move(name), pattern, bytes, how_.sync.fidelity, machine_.collective_overhead_s});
     return static_cast<CommId>(plan_.communications.size() - 1);
+  }
+
+  /// Of the communication that was added last.
+  void mean(const Exchange& exchange, std::int64_t micro_batch) {
+    CommMeaning meaning = layouts_->of_exchange(exchange);
+    meaning.micro_batch = micro_batch;
+    meaning.images = images_of_groups(schedule_, groups_.front().size(), micro_batch);
+    plan_.communications.back().meaning = static_cast<std::uint32_t>(plan_.meaning->communications.size());
+    plan_.meaning->communications.push_back(std::move(meaning));
   }
 
   const std::vector<std::vector<std::uint32_t>>& rings(std::uint32_t stage) {
@@ -172,6 +183,7 @@ class ExchangePlanner {
   const GraphSchedule& schedule_;
   const ExchangeOptions& how_;
   std::int64_t micro_batches_;
+  PartLayouts* layouts_;                                        ///< nullptr: nobody asks what they carry
   std::size_t devices_;                                         ///< of a group
   std::vector<std::vector<std::vector<std::uint32_t>>> rings_;  ///< by stage, of its first group
 };
@@ -180,8 +192,8 @@ class ExchangePlanner {
 
 ExchangeComms add_exchanges(Plan& plan, const Machine& machine, const DeviceGroups& groups,
                             const GraphSchedule& schedule, const ExchangeOptions& communication,
-                            std::int64_t micro_batches) {
-  return ExchangePlanner(plan, machine, groups, schedule, communication, micro_batches).build();
+                            std::int64_t micro_batches, PartLayouts* layouts) {
+  return ExchangePlanner(plan, machine, groups, schedule, communication, micro_batches, layouts).build();
 }
 
 }  // namespace convoy::lowering

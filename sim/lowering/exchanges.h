@@ -5,6 +5,7 @@
 
 #include "sim/lowering/gradient_sync.h"
 #include "sim/lowering/graph_schedule.h"
+#include "sim/lowering/part_layouts.h"
 #include "topologies/machine.h"
 
 namespace convoy::inline lowering {
@@ -23,9 +24,10 @@ using DeviceGroups = std::vector<std::vector<std::vector<EndpointId>>>;
 using ExchangeComms = std::vector<std::vector<CommId>>;
 
 /// Adds the schedule's exchanges to a plan, once a micro-batch.
+/// @param layouts of the schedule, if communications are to say what they carry (Plan::meaning)
 /// @throws InputError where a group is too large for its exchanges.
 ExchangeComms add_exchanges(Plan& plan, const Machine& machine, const DeviceGroups& groups,
                             const GraphSchedule& schedule, const ExchangeOptions& communication,
-                            std::int64_t micro_batches);
+                            std::int64_t micro_batches, PartLayouts* layouts = nullptr);
 
 }  // namespace convoy::lowering

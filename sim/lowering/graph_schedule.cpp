@@ -58,8 +58,15 @@ GraphSchedule GraphScheduler::run(const std::optional<TailParts>& tail, bool rec
     if (kept > 0 && index_.segments()[kept - 1].end == *i + 1) recompute(index_.segments()[--kept]);
     backward(*i);
   }
-  for (const AtEnd& held : at_ends_) live(held.copy, 2 * ends_[held.backward][held.stage]);
-  drop_what_nobody_needs();
+  std::vector<bool> is_sent(schedule_.copies.size(), false);
+  for (const AtEnd& held : at_ends_) {
+    // What an exchange brings that begins with the pass' last step is there from the end of that step on.
+    const Lifetime& life = schedule_.copies[held.copy].life;
+    const std::size_t end = std::size_t{2} * ends_[held.backward][held.stage];
+    live(held.copy, static_cast<std::uint32_t>(life.is_used() ? std::max(end, life.first) : end));
+    is_sent[held.copy] = true;
+  }
+  drop_what_nobody_needs(is_sent);
   return std::move(schedule_);
 }
 
@@ -139,25 +146,28 @@ void GraphScheduler::await(std::uint32_t id, std::uint32_t step, bool directly) 
   for (const std::uint32_t earlier : exchange.after_exchanges) await(earlier, step, false);
 }
 
-std::uint32_t GraphScheduler::add_exchange(Kind kind, const std::string& tensor, std::size_t layer,
-                                           double bytes_per_image, const PlacedTensor& source) {
+std::uint32_t GraphScheduler::add_exchange(Kind kind, const std::string& tensor, std::size_t of,
+                                           std::size_t layer, const PlacedTensor& source) {
   schedule_.exchanges.push_back({kind,
                                  in_part(tensor),
                                  static_cast<std::uint32_t>(layer),
-                                 bytes_per_image * part().total(),
+                                 tensor_bytes(static_cast<LayerIndex>(of)) * part().total(),
                                  {},
                                  {},
                                  nullptr,
                                  0,
                                  std::max(source.made, not_before_),
+                                 part_,
+                                 {maker_of(source), static_cast<std::uint32_t>(of)},
+                                 0,
                                  source.ready,
                                  source.copies});
   return static_cast<std::uint32_t>(schedule_.exchanges.size() - 1);
 }
 
 GraphScheduler::PlacedTensor GraphScheduler::convert(const PlacedTensor& from, const Sharding& to,
-                                                     const std::string& tensor, std::size_t layer,
-                                                     double bytes_per_image) {
+                                                     const std::string& tensor, std::size_t of,
+                                                     std::size_t layer) {
   PlacedTensor held = from;
   held.sharding = to;
   if (same(from.sharding, to) || devices_ == 1 || from.sharding.over == Over::replicate ||
@@ -167,13 +177,13 @@ GraphScheduler::PlacedTensor GraphScheduler::convert(const PlacedTensor& from, c
   const Kind kind = partial         ? (to.is_split() ? Kind::reduce_scatter : Kind::all_reduce)
                     : to.is_split() ? Kind::all_to_all
                                     : Kind::all_gather;
-  const std::uint32_t id = add_exchange(kind, tensor, layer, bytes_per_image, from);
+  const std::uint32_t id = add_exchange(kind, tensor, of, layer, from);
   GraphSchedule::Exchange& exchange = schedule_.exchanges[id];
   exchange.from = of_part(from.sharding);
   exchange.to = of_part(to);
   held.ready = {id};
   if (kind != Kind::all_reduce) {
-    const std::uint32_t copy = add_copy(bytes_per_image, 0, exchange.to);
+    const std::uint32_t copy = add_copy(tensor_bytes(static_cast<LayerIndex>(of)), 0, exchange.to);
     live(copy, 2 * exchange.after + 1);
     held.copies = {copy};
   }

@@ -53,7 +53,10 @@ struct GraphSchedule {
     Sharding from, to;    ///< not of halos
     const Halo* halo;     ///< of halos
     double halo_size;     ///< positions of an image
-    std::uint32_t after;  ///< the step that makes the tensor
+    std::uint32_t after;  ///< the step that makes the tensor, or a later one
+    std::uint32_t part;   ///< the images of the tensor
+    CommMeaning::Result result;  ///< what it is
+    std::size_t input = 0;       ///< of halos: which input of the layer
     std::vector<std::uint32_t> after_exchanges;
     std::vector<std::uint32_t> sources;  ///< copies that stay until it is over
     bool awaited = false;                ///< somebody needs it

@@ -76,11 +76,12 @@ class GraphScheduler {
     for (const std::uint32_t exchange : held.ready) await(exchange, step, true);
   }
   void await(std::uint32_t id, std::uint32_t step, bool directly);
-  std::uint32_t add_exchange(Kind kind, const std::string& tensor, std::size_t layer, double bytes_per_image,
+  /// @param of whose output, or its gradient, it is  @param layer at whose input
+  std::uint32_t add_exchange(Kind kind, const std::string& tensor, std::size_t of, std::size_t layer,
                              const PlacedTensor& source);
   /// The tensor under another sharding.
   PlacedTensor convert(const PlacedTensor& from, const Sharding& to, const std::string& tensor,
-                       std::size_t layer, double bytes_per_image);
+                       std::size_t of, std::size_t layer);
   /// All images become those of the part under way.
   Sharding of_part(const Sharding& sharding) const {
     if (sharding.over != Over::batch || sharding.shards->size == part().images.size) return sharding;
@@ -140,9 +141,12 @@ class GraphScheduler {
   void gather_gradient(std::size_t i);  ///< of one layer's output
   void data_gradient(std::size_t i, OpId op, const PlacedTensor& gradient);
   void contribute(LayerIndex to, Gradient more, bool sum_is_free);
-  void drop_what_nobody_needs() {
-    for (GraphSchedule::Copy& copy : schedule_.copies)
-      if (copy.life.first % 2 == 1 && copy.life.last == copy.life.first) copy.life = {};
+  /// @param is_sent by copy: it goes to another stage
+  void drop_what_nobody_needs(const std::vector<bool>& is_sent) {
+    for (std::size_t c = 0; c < schedule_.copies.size(); ++c)
+      if (Lifetime& life = schedule_.copies[c].life;
+          life.first % 2 == 1 && life.last == life.first && !is_sent[c])
+        life = {};
   }
 
   const TrainingGraph& graph_;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -22,7 +24,7 @@ class GroupPlanner {
  public:
   GroupPlanner(const TrainingGraph& graph, const Machine& machine, const CostModel& cost,
                const GroupStages& stages, const std::vector<LayerSharding>& shardings,
-               const GraphSchedule& schedule, const ExchangeOptions& communication)
+               const GraphSchedule& schedule, const ExchangeOptions& communication, bool meaning)
       : graph_(graph),
         machine_(machine),
         cost_(cost),
@@ -31,12 +33,15 @@ class GroupPlanner {
         schedule_(schedule),
         how_(communication),
         devices_(stages.groups.front().front().size()),
+        plan_(empty_plan(meaning)),
         replicas_(plan_, graph, machine, stages.groups, stages.of_layer, shardings, communication.sync) {}
 
   ReportedPlan build() {
     plan_.images = schedule_.parts.front().total() * static_cast<double>(stages_.micro_batches) *
                    static_cast<double>(stages_.groups.front().size());
-    exchanges_ = add_exchanges(plan_, machine_, stages_.groups, schedule_, how_, stages_.micro_batches);
+    if (plan_.meaning) begin_meaning();
+    exchanges_ = add_exchanges(plan_, machine_, stages_.groups, schedule_, how_, stages_.micro_batches,
+                               layouts_ ? &*layouts_ : nullptr);
     for (const GraphSchedule::Transfer& transfer : schedule_.transfers)
       edges_.insert({transfer.from, transfer.to, transfer.backward});
     for (std::uint32_t s = 0; s < stages_.groups.size(); ++s)
@@ -46,6 +51,36 @@ class GroupPlanner {
   }
 
  private:
+  static Plan empty_plan(bool meaning) {
+    Plan plan;
+    if (meaning) plan.meaning = std::make_shared<Meaning>();
+    return plan;
+  }
+
+  /// Replicas differ by the images of their micro-batches, devices of one by their parts; images are wherever
+  /// they are read.
+  void begin_meaning() {
+    Meaning& meaning = *plan_.meaning;
+    meaning.lanes.assign(machine_.endpoint_count(), 0);
+    meaning.positions.assign(machine_.endpoint_count(), 0);
+    for (const std::vector<std::vector<EndpointId>>& of_stage : stages_.groups)
+      for (std::uint32_t g = 0; g < of_stage.size(); ++g)
+        for (std::uint32_t d = 0; d < devices_; ++d) {
+          meaning.lanes[of_stage[g][d]] = g;
+          meaning.positions[of_stage[g][d]] = d;
+        }
+    layouts_.emplace(graph_, shardings_, schedule_, meaning);
+  }
+
+  /// Of a stage: with the first image of its first group, where operations say what they mean.
+  std::vector<Pass> passes_of(std::uint32_t stage) const {
+    std::vector<Pass> passes = stages_.passes[stage];
+    if (!layouts_) return passes;
+    for (Pass& pass : passes)
+      pass.first_image = images_of_groups(schedule_, stages_.groups[stage].size(), pass.micro_batch).first;
+    return passes;
+  }
+
   // Roles: devices of one type whose shares are the same everywhere.
 
   using Key = std::pair<std::size_t, std::uint32_t>;  ///< first device of a group that is like it, type
@@ -109,9 +144,11 @@ class GroupPlanner {
     role.streams = {"compute", "all-reduce of gradients", "exchange"};
     if (stages_.groups.size() > 1)
       role.streams.insert(role.streams.end(), {"receive", "send activations", "send gradients"});
-    GroupProgram program({graph_, shardings_, schedule_, exchanges_, plan_, stages_.of_layer}, stage, device,
-                         replicas, stages_.passes[stage], role);
-    for (const Pass& pass : stages_.passes[stage]) add_pass(program, role, stage, device, pass);
+    const std::vector<Pass> passes = passes_of(stage);
+    GroupProgram program(
+        {graph_, shardings_, schedule_, exchanges_, plan_, stages_.of_layer, layouts_ ? &*layouts_ : nullptr},
+        stage, device, replicas, passes, role);
+    for (const Pass& pass : passes) add_pass(program, role, stage, device, pass);
     program.update();
     if (const GroupSync* group = only_group(replicas)) {
       const DeviceType& type = machine_.device_types[first.type];
@@ -214,7 +251,23 @@ class GroupPlanner {
     plan_.communications.push_back(
         {fmt::format("{} #{}, stage {} to {}", backward ? "gradients" : "activations", micro_batch, from, to),
          pattern->second, bytes, how_.sync.fidelity, 0});
+    if (layouts_) mean(edge, micro_batch);
     return it->second = static_cast<CommId>(plan_.communications.size() - 1);
+  }
+
+  /// Of the message between stages that was added last.
+  void mean(const Edge& edge, std::int64_t micro_batch) {
+    CommMeaning meaning;
+    for (const GraphSchedule::Transfer& transfer : schedule_.transfers) {
+      if (Edge{transfer.from, transfer.to, transfer.backward} != edge) continue;
+      CommMeaning::Result result = transfer.result;
+      result.from = result.to = layouts_->of_tensor(transfer.sharding, 0);
+      meaning.results.push_back(result);
+    }
+    meaning.micro_batch = micro_batch;
+    meaning.images = images_of_groups(schedule_, stages_.groups.front().size(), micro_batch);
+    plan_.communications.back().meaning = static_cast<std::uint32_t>(plan_.meaning->communications.size());
+    plan_.meaning->communications.push_back(std::move(meaning));
   }
 
   static constexpr CommId none = GraphSchedule::none;
@@ -228,6 +281,7 @@ class GroupPlanner {
   std::size_t devices_;  ///< of a group
   Plan plan_;
   ShardReplicas replicas_;
+  std::optional<PartLayouts> layouts_;  ///< where tasks say what they mean
   ExchangeComms exchanges_;
   std::set<Edge> edges_;
   std::map<std::tuple<Edge, std::int64_t, double>, CommId> stage_messages_;  ///< by micro-batch and bytes
@@ -238,8 +292,8 @@ class GroupPlanner {
 
 ReportedPlan plan_groups(const TrainingGraph& graph, const Machine& machine, const CostModel& cost,
                          const GroupStages& stages, const std::vector<LayerSharding>& shardings,
-                         const GraphSchedule& schedule, const ExchangeOptions& communication) {
-  return GroupPlanner(graph, machine, cost, stages, shardings, schedule, communication).build();
+                         const GraphSchedule& schedule, const ExchangeOptions& communication, bool meaning) {
+  return GroupPlanner(graph, machine, cost, stages, shardings, schedule, communication, meaning).build();
 }
 
 }  // namespace convoy::lowering

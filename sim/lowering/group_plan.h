@@ -6,6 +6,7 @@
 
 #include "sim/costs/cost_model.h"
 #include "sim/lowering/exchanges.h"
+#include "sim/lowering/part_layouts.h"
 #include "sim/lowering/replica_program.h"
 #include "sim/plan/phases.h"
 
@@ -24,9 +25,11 @@ struct GroupStages {
 /// stages that exchange messages have equal positions in their groups. Where devices exchange nothing but
 /// gradients, and these in one group, they are replicas of their stage, with the launches and the waits of
 /// replicas (grouped_launch.h, held_normalization.h).
+/// @param meaning whether the plan is to say what its tasks mean (Plan::meaning)
 /// @throws InputError where a group is too large for its exchanges.
 ReportedPlan plan_groups(const TrainingGraph& graph, const Machine& machine, const CostModel& cost,
                          const GroupStages& stages, const std::vector<LayerSharding>& shardings,
-                         const GraphSchedule& schedule, const ExchangeOptions& communication);
+                         const GraphSchedule& schedule, const ExchangeOptions& communication,
+                         bool meaning = false);
 
 }  // namespace convoy::lowering

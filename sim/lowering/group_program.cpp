@@ -12,8 +12,10 @@ GroupProgram::GroupProgram(const Shared& shared, std::uint32_t stage, std::size_
       role_(role),
       starts_(shared.schedule.steps.size()),
       task_of_(shared.schedule.exchanges.size(), 0),
-      own_(device_stage(shared.graph, shared.shardings, shared.schedule, shared.stages, stage, device)),
-      program_(shared.graph, own_.stage, std::move(replicas), role, summing, passes, this) {
+      own_(device_stage(shared.graph, shared.shardings, shared.schedule, shared.stages, stage, device,
+                        shared.layouts)),
+      program_(shared.graph, own_.stage, std::move(replicas), role, summing, passes, this,
+               shared.plan.meaning.get()) {
   for (std::uint32_t e = 0; e < shared.schedule.exchanges.size(); ++e)
     starts_[shared.schedule.exchanges[e].after].push_back(e);
 }
@@ -37,6 +39,17 @@ void GroupProgram::after(const Pass& pass, std::size_t position, ComputeTasks& t
                               std::move(before));
     role_.program.back().stream = exchanging;
   }
+}
+
+void GroupProgram::mean(const Pass& pass, std::size_t position, OpMeaning& meaning) const {
+  const DeviceStage::Position& of = own_.positions[pass.backward][position];
+  meaning.images = {pass.first_image, shared_.schedule.parts.front().total()};  // of the group
+  meaning.layout = of.layout;
+  meaning.is_dropped = of.is_dropped;
+}
+
+void GroupProgram::mean_update(std::size_t position, OpMeaning& meaning) const {
+  meaning.layout = own_.update_layouts[position];
 }
 
 TaskId GroupProgram::next_pass(const Pass& pass, const std::vector<TaskId>& after, std::string task) {

@@ -26,6 +26,7 @@ class GroupProgram : private PassMessages {
     const ExchangeComms& exchanges;
     const Plan& plan;
     const std::vector<std::uint32_t>& stages;  ///< by layer
+    PartLayouts* layouts = nullptr;            ///< of the schedule, if operations are to say what they mean
   };
 
   /// @param device of a group, by position
@@ -55,6 +56,8 @@ class GroupProgram : private PassMessages {
   }
   void before(const Pass& pass, std::size_t position, ComputeTasks& tasks) override;
   void after(const Pass& pass, std::size_t position, ComputeTasks& tasks) override;
+  void mean(const Pass& pass, std::size_t position, OpMeaning& meaning) const override;
+  void mean_update(std::size_t position, OpMeaning& meaning) const override;
 
   Shared shared_;
   Role& role_;

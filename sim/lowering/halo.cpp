@@ -7,26 +7,31 @@
 namespace convoy::inline lowering {
 namespace {
 
-/// Rows (or columns) of owner i that reader j holds, its own and those that its output is made of: [i][j].
+/// How many of the rows (or columns) of owner i reader j holds: [i][j].
 std::vector<std::vector<std::int64_t>> held_along(const Layer& layer, ImageAxis axis, const Shards& input,
                                                   const Shards& output) {
   const std::size_t parts = input.counts.size();
-  std::vector<std::set<std::int64_t>> of_others(parts);
-  for (std::int64_t out = 0; out < output.size; ++out) {
-    const std::uint32_t reader = output.owner[static_cast<std::size_t>(out)];
-    for (const std::int64_t row : rows_read(layer, axis, input.size, out))
-      if (input.owner[static_cast<std::size_t>(row)] != reader) of_others[reader].insert(row);
-  }
+  const std::vector<std::vector<std::int64_t>> rows = rows_held(layer, axis, input, output);
   std::vector<std::vector<std::int64_t>> held(parts, std::vector<std::int64_t>(parts, 0));
-  for (std::size_t reader = 0; reader < parts; ++reader) {
-    held[reader][reader] = input.counts[reader];
-    for (const std::int64_t row : of_others[reader])
-      ++held[input.owner[static_cast<std::size_t>(row)]][reader];
-  }
+  for (std::size_t reader = 0; reader < parts; ++reader)
+    for (const std::int64_t row : rows[reader]) ++held[input.owner[static_cast<std::size_t>(row)]][reader];
   return held;
 }
 
 }  // namespace
+
+std::vector<std::vector<std::int64_t>> rows_held(const Layer& layer, ImageAxis axis, const Shards& input,
+                                                 const Shards& output) {
+  std::vector<std::set<std::int64_t>> held(input.counts.size());
+  for (std::int64_t row = 0; row < input.size; ++row)
+    held[input.owner[static_cast<std::size_t>(row)]].insert(row);
+  for (std::int64_t out = 0; out < output.size; ++out)
+    for (const std::int64_t row : rows_read(layer, axis, input.size, out))
+      held[output.owner[static_cast<std::size_t>(out)]].insert(row);
+  std::vector<std::vector<std::int64_t>> rows;
+  for (const std::set<std::int64_t>& of : held) rows.emplace_back(of.begin(), of.end());
+  return rows;
+}
 
 bool Halo::empty() const {
   return std::all_of(counts.begin(), counts.end(), [](std::int64_t count) { return count == 0; });

@@ -17,6 +17,10 @@ struct Halo {
   std::vector<std::int64_t> counts;  ///< what each device gets
   bool empty() const;
 };
+/// Rows (or columns) of the input that each part of an axis holds: its own and those that its output is made
+/// of, ascending.
+std::vector<std::vector<std::int64_t>> rows_held(const Layer& layer, ImageAxis axis, const Shards& input,
+                                                 const Shards& output);
 /// @param input who has which rows and columns of the input
 /// @param output who makes which rows and columns of the output, on the same grid of devices
 Halo halo(const Layer& layer, const SpatialGrid& input, const SpatialGrid& output);

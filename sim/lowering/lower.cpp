@@ -31,7 +31,8 @@ struct Lowering {
   }
 
   ReportedPlan operator()(SplitLayers& work, const GradientSync& sync) const {
-    return plan_groups(graph, machine, cost, work.stages, *work.shardings, work.schedule, {sync, work.pos});
+    return plan_groups(graph, machine, cost, work.stages, *work.shardings, work.schedule, {sync, work.pos},
+                       work.meaning);
   }
 
   ReportedPlan operator()(PlacedWork& work, const GradientSync& sync) const {

@@ -261,6 +261,7 @@ void ReplicaProgram::mean_pass(const Pass& pass, const StageOp& op, std::size_t 
     const GroupBucket& bucket = buckets_[uses_[use_].bucket];
     meaning.forgets = bucket.group->meaning_of(bucket.index);
   }
+  if (messages_) messages_->mean(pass, position, meaning);
   tasks_.mean(*meaning_, meaning);
 }
 
@@ -382,7 +383,8 @@ void ReplicaProgram::update(const std::string& suffix) {
         mean_bucket(OpMeaning::Act::empty, b);
       }
   const std::vector<double> shares = updated_shares();
-  for (const StageOp& op : stage_.update) {
+  for (std::size_t i = 0; i < stage_.update.size(); ++i) {
+    const StageOp& op = stage_.update[i];
     PlanOp made = plan_op(op, 1, suffix);
     if (op.op != StageOp::none) made.work = share_of_update(op.work, shares[graph_.operations[op.op].layer]);
     tasks_.add(std::move(made));
@@ -390,6 +392,7 @@ void ReplicaProgram::update(const std::string& suffix) {
     OpMeaning meaning;
     meaning.operation = op.op;
     meaning.pass = static_cast<std::uint32_t>(pass_);
+    if (messages_) messages_->mean_update(i, meaning);
     tasks_.mean(*meaning_, meaning);
   }
   const TaskId update = tasks_.close("update" + suffix);

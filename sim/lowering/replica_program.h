@@ -32,6 +32,11 @@ class PassMessages {
   /// Before (after) the operation at a position of the pass is added to the role's tasks.
   virtual void before(const Pass& pass, std::size_t position, ComputeTasks& tasks) = 0;
   virtual void after(const Pass& pass, std::size_t position, ComputeTasks& tasks) = 0;
+  /// Says more of what that operation means, or one of the stage's update. Only where that is asked for.
+  virtual void mean(const Pass& pass, std::size_t position, OpMeaning& meaning) const {
+    (void)pass, (void)position, (void)meaning;
+  }
+  virtual void mean_update(std::size_t position, OpMeaning& meaning) const { (void)position, (void)meaning; }
 };
 
 /// The program of a device that computes a stage's layers, of which others may have replicas: micro-batches

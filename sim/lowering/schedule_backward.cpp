@@ -9,8 +9,7 @@
 namespace convoy::inline lowering {
 GraphScheduler::Gradient GraphScheduler::at_output(std::size_t i, Gradient gradient) {
   const std::string name = fmt::format("gradient of {}", model().layers[i].name);
-  PlacedTensor held = convert(gradient.held, shardings_[i].output_gradient, name, gradient.reader,
-                              tensor_bytes(static_cast<LayerIndex>(i)));
+  PlacedTensor held = convert(gradient.held, shardings_[i].output_gradient, name, i, gradient.reader);
   const bool own = gradient.own || held.copies != gradient.held.copies;
   return {std::move(held), own, gradient.reader};
 }

@@ -30,8 +30,7 @@ GraphScheduler::PlacedTensor GraphScheduler::request(LayerIndex input, const Sha
   const PlacedTensor& source = whole != converted.end()                                    ? *whole
                                : made.sharding.over == Over::partial && !converted.empty() ? converted.front()
                                                                                            : made;
-  const PlacedTensor held =
-      convert(source, needed, model().layers[at(input)].name, reader, tensor_bytes(input));
+  const PlacedTensor held = convert(source, needed, model().layers[at(input)].name, at(input), reader);
   converted.push_back(held);
   return held;
 }
@@ -46,8 +45,8 @@ const GraphScheduler::PlacedTensor& GraphScheduler::arrive(LayerIndex input, con
   if (source.sharding.over == Over::partial) {
     std::vector<PlacedTensor>& converted = converted_[home][at(input)];
     if (converted.empty())
-      converted.push_back(convert(source, needed.over == Over::partial ? Sharding{} : needed, name, reader,
-                                  tensor_bytes(input)));
+      converted.push_back(
+          convert(source, needed.over == Over::partial ? Sharding{} : needed, name, at(input), reader));
     source = converted.front();
   }
   there = send(source, home, input);
@@ -100,8 +99,8 @@ void GraphScheduler::read_inputs(std::size_t layer) {
 std::uint32_t GraphScheduler::add_halo(Kind kind, const std::string& tensor, std::size_t layer, std::size_t k,
                                        const PlacedTensor& source) {
   const InputSharding& sharding = shardings_[layer].inputs[k];
-  const std::uint32_t id =
-      add_exchange(kind, tensor, layer, tensor_bytes(model().layers[layer].inputs[k]), source);
+  const std::uint32_t id = add_exchange(kind, tensor, at(model().layers[layer].inputs[k]), layer, source);
+  schedule_.exchanges[id].input = k;
   schedule_.exchanges[id].halo = &*sharding.halo;
   schedule_.exchanges[id].halo_size = static_cast<double>(sharding.needed.shards->size);
   return id;

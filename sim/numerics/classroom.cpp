@@ -2,6 +2,7 @@
 #include "sim/numerics/classroom.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace convoy::inline numerics {
@@ -33,6 +34,7 @@ Classroom<Real>::Classroom(const Lesson& lesson, const Plan& plan, const Machine
     for (std::size_t l = 0; l < has.size(); ++l)
       if (has[l]) owners_[l].push_back(e);
   }
+  if (!plan.meaning->positions.empty()) begin_parts();
   share_out(*plan.meaning);
 }
 
@@ -94,6 +96,7 @@ void Classroom<Real>::share_on_servers(std::uint32_t bucket, const PatternEnds& 
 
 template <class Real>
 ParameterValues<Real> Classroom<Real>::parameters() const {
+  if (parts_) return joined_parameters();
   ParameterValues<Real> all;
   for (const Parameter& parameter : lesson_.graph.parameters)
     all.push_back(plan_.meaning->own_images.empty()
@@ -125,10 +128,76 @@ std::vector<Real> Classroom<Real>::mean_of(const std::vector<EndpointId>& owners
 
 template <class Real>
 std::vector<RunningStatistics<Real>> Classroom<Real>::running() const {
+  if (parts_) return joined_running();
   std::vector<RunningStatistics<Real>> all;
   for (std::size_t l = 0; l < owners_.size(); ++l)
     all.push_back(owners_[l].empty() ? RunningStatistics<Real>{}
-                                     : members_[owners_[l].front()]->results().running()[l]);
+                                     : members_[owners_[l].front()]->running()[l]);
+  return all;
+}
+
+template <class Real>
+void Classroom<Real>::begin_parts() {
+  double images = 0;
+  for (const EndpointId e : devices_)
+    for (const Task& task : plan_.roles[role_of_[e]].program)
+      for (const PlanOp& op : task.ops) {
+        if (op.meaning == no_meaning) continue;
+        const OpMeaning& means = plan_.meaning->operations[op.meaning];
+        if (means.act != OpMeaning::Act::compute || means.operation == no_meaning) continue;
+        const Operation& operation = lesson_.graph.operations[means.operation];
+        if (operation.phase == Phase::update) {
+          updates_[{e, operation.layer}] = means.layout;
+          continue;
+        }
+        images = means.images.count;
+        if (operation.phase == Phase::forward && operation.part == OperationPart::layer)
+          forward_[{e, operation.layer}] = means.layout;
+      }
+  parts_.emplace(lesson_, *plan_.meaning, std::llround(images));
+  for (const EndpointId e : devices_) at(e).work_on_parts(*parts_);
+  for (const auto& [of, layout] : updates_)
+    at(of.first).parts().keep_parameters(
+        of.second,
+        parts_->parameter_part(of.second, parts_->in_layout(layout, of.first, parts_->maps.work(of.second))));
+}
+
+/// Where states are shared out in a group, each element is that of whom has it alone.
+template <class Real>
+ParameterValues<Real> Classroom<Real>::joined_parameters() const {
+  ParameterValues<Real> all = members_[devices_.front()]->all_parameters();
+  for (const EndpointId e : devices_) {
+    const Member<Real>& member = *members_[e];
+    for (std::size_t p = 0; p < all.size(); ++p) {
+      const auto update = updates_.find({e, lesson_.graph.parameters[p].layer});
+      if (update == updates_.end()) continue;
+      const Box part = parts_->in_layout(update->second, e, parts_->maps.work(update->first.second));
+      const std::optional<BucketRange> range = member.own_range(p);
+      for (std::size_t i = 0; i < all[p].size(); ++i) {
+        if (range && (i < range->begin || i >= range->end)) continue;
+        if (parts_->has_element(p, i, part)) all[p][i] = member.all_parameters()[p][i];
+      }
+    }
+  }
+  return all;
+}
+
+/// Of each channel, those of the first device that has it.
+template <class Real>
+std::vector<RunningStatistics<Real>> Classroom<Real>::joined_running() const {
+  std::vector<RunningStatistics<Real>> all(owners_.size());
+  for (auto e = devices_.rbegin(); e != devices_.rend(); ++e)
+    for (std::uint32_t l = 0; l < owners_.size(); ++l) {
+      const auto forward = forward_.find({*e, l});
+      const RunningStatistics<Real>& own = members_[*e]->running()[l];
+      if (forward == forward_.end() || own.mean.empty()) continue;
+      if (all[l].mean.empty()) all[l] = own;
+      const Box part = parts_->in_layout(forward->second, *e, parts_->maps.work(l));
+      for (std::size_t c = 0; c < own.mean.size(); ++c) {
+        if (!contains(part[Box::channels], static_cast<std::int64_t>(c))) continue;
+        all[l].mean[c] = own.mean[c], all[l].variance[c] = own.variance[c];
+      }
+    }
   return all;
 }
 

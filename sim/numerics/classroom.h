@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "sim/numerics/member.h"
@@ -26,13 +28,18 @@ class Classroom {
   const std::vector<PatternEnds>& ends() const { return ends_; }
   const std::vector<EndpointId>& devices() const { return devices_; }
 
-  /// The parameters as they are now, each where it is kept: of parameters of which several devices have
+  /// The parameters as they are now, each where it is kept, or in parts by who has them: of parameters of which several devices have
   /// replicas, those of the first; of those that average their parameters, the mean.
   ParameterValues<Real> parameters() const;
   /// Running statistics, by layer, of the first device that has the layer.
   std::vector<RunningStatistics<Real>> running() const;
 
  private:
+  // Of devices that have parts of layers between them.
+  void begin_parts();
+  ParameterValues<Real> joined_parameters() const;
+  std::vector<RunningStatistics<Real>> joined_running() const;
+
   std::vector<Real> mean_of(const std::vector<EndpointId>& owners, std::size_t parameter) const;
   void share_out(const Meaning& meaning);
   void join_nodes(const Meaning& meaning, const CommMeaning& means, std::uint32_t pattern);
@@ -41,6 +48,8 @@ class Classroom {
 
   const Lesson& lesson_;
   const Plan& plan_;
+  std::optional<PartLesson> parts_;
+  std::map<std::pair<EndpointId, std::uint32_t>, std::uint32_t> forward_, updates_;  ///< layouts, by layer
   std::vector<PatternEnds> ends_;                       ///< by pattern
   std::vector<std::unique_ptr<Member<Real>>> members_;  ///< by endpoint
   std::vector<std::uint32_t> role_of_;                  ///< by endpoint

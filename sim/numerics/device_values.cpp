@@ -4,44 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 namespace convoy::inline numerics {
-namespace {
-
-std::vector<OpId> united(const std::vector<OpId>& a, const std::vector<OpId>& b) {
-  std::vector<OpId> both;
-  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
-  return both;
-}
-
-}  // namespace
-
-/// What goes into a gradient follows from the model: the gradients that the readers of an output make, or the
-/// gradient of a reader's own output where that has no operation of its own, and the loss of an output.
 template <class Real>
 DeviceValues<Real>::DeviceValues(const Lesson& lesson, std::string name)
     : lesson_(lesson),
       name_(std::move(name)),
-      has_forward_(lesson.graph.model.layers.size(), false),
-      has_data_gradient_(has_forward_.size(), false),
-      whole_(has_forward_.size()),
-      running_(has_forward_.size()) {
-  std::vector<Parts> own(has_forward_.size()), loss(has_forward_.size());
-  for (OpId op = 0; op < lesson.graph.operations.size(); ++op) {
-    const Operation& operation = lesson.graph.operations[op];
-    const bool data_gradient = operation.phase == Phase::data_gradient;
-    if (operation.part == OperationPart::loss && data_gradient) loss[operation.layer] = {op};
-    if (operation.part != OperationPart::layer) continue;
-    if (operation.phase == Phase::forward) has_forward_[operation.layer] = true;
-    if (data_gradient) has_data_gradient_[operation.layer] = true, own[operation.layer] = {op};
-  }
-  for (auto l = static_cast<std::uint32_t>(whole_.size()); l-- > 0;) {
-    whole_[l] = loss[l];
-    for (const std::uint32_t reader : lesson.index.readers_of(l))
-      whole_[l] = united(whole_[l], has_data_gradient_[reader] ? own[reader] : whole_[reader]);
-  }
-}
+      contents_(lesson.graph, lesson.index),
+      running_(lesson.graph.model.layers.size()) {}
 
 template <class Real>
 void DeviceValues<Real>::begin_step(std::int64_t step, std::int64_t position, double loss_scale) {
@@ -184,7 +154,7 @@ void DeviceValues<Real>::forward(const Reader& reader, const ParameterValues<Rea
 template <class Real>
 TensorPtr<Real> DeviceValues<Real>::gradient(const Reader& reader, std::uint32_t layer) {
   const std::string& what = lesson_.graph.model.layers[layer].name;
-  const std::optional<Gradient> found = find(reader, layer, whole_[layer]);
+  const std::optional<Gradient> found = find(reader, layer, contents_.whole[layer]);
   if (!found) miss(fmt::format("needs the whole gradient of the output of {}, which is not there", what));
   if (found->since > reader.began)
     miss(fmt::format("does not wait for the gradient of the output of {}", what));
@@ -203,7 +173,7 @@ std::optional<typename DeviceValues<Real>::Gradient> DeviceValues<Real>::find(co
   if (const auto of = reader.of.gradients.find(layer); of != reader.of.gradients.end())
     if (const auto made = of->second.find(parts); made != of->second.end()) return made->second;
   for (const std::uint32_t view : lesson_.index.readers_of(layer))
-    if (!has_data_gradient_[view])
+    if (!contents_.has_data_gradient[view])
       if (std::optional<Gradient> found = through(reader, view, layer, parts)) return found;
   return std::nullopt;
 }
@@ -236,7 +206,7 @@ void DeviceValues<Real>::list(const Reader& reader, std::uint32_t layer, std::se
     for (const auto& [parts, made] : of->second)
       if (made.since <= reader.began) all.insert(parts);
   for (const std::uint32_t view : lesson_.index.readers_of(layer))
-    if (!has_data_gradient_[view]) list(reader, view, all);
+    if (!contents_.has_data_gradient[view]) list(reader, view, all);
 }
 
 /// Adds up two parts of a gradient: those that together give most, and nothing twice.
@@ -251,7 +221,9 @@ void DeviceValues<Real>::add_up(const Reader& reader, std::uint32_t layer) {
       if (&a == &b) break;
       Parts both = united(a, b);
       if (both.size() != a.size() + b.size() || both.size() <= best.size() || all.contains(both)) continue;
-      if (!std::includes(whole_[layer].begin(), whole_[layer].end(), both.begin(), both.end())) continue;
+      if (!std::includes(contents_.whole[layer].begin(), contents_.whole[layer].end(), both.begin(),
+                         both.end()))
+        continue;
       best = std::move(both), first = &a, second = &b;
     }
   if (best.empty())

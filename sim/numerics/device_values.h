@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/numerics/batches.h"
+#include "sim/numerics/gradient_parts.h"
 #include "sim/numerics/network.h"
 #include "sim/plan/plan.h"
 
@@ -68,7 +69,7 @@ class DeviceValues {
   double loss() const { return loss_; }  ///< sum over the images since the step began
 
  private:
-  using Parts = std::vector<OpId>;  ///< ascending
+  using Parts = GradientParts;
   struct Output {
     TensorPtr<Real> value;
     std::int64_t first = 0;             ///< image
@@ -98,7 +99,7 @@ class DeviceValues {
   };
 
   [[noreturn]] void miss(const std::string& what) const;
-  bool is_view(std::uint32_t layer) const { return !has_forward_[layer]; }
+  bool is_view(std::uint32_t layer) const { return !contents_.has_forward[layer]; }
   TensorPtr<Real> output(const Reader& reader, LayerIndex layer);
   KernelCall<Real> call(const Reader& reader, std::uint32_t layer, std::vector<TensorPtr<Real>>& inputs,
                         const ParameterValues<Real>* parameters);
@@ -113,8 +114,7 @@ class DeviceValues {
 
   const Lesson& lesson_;
   std::string name_;
-  std::vector<bool> has_forward_, has_data_gradient_;  ///< by layer: whether they are operations
-  std::vector<Parts> whole_;                           ///< by layer: all that goes into its output's gradient
+  GradientContents contents_;
   std::map<std::int64_t, MicroBatch> micro_batches_;
   std::map<std::pair<std::int64_t, std::int64_t>, LabelledImages<Real>> images_;  ///< by first and count
   std::vector<RunningStatistics<Real>> running_;                                  ///< by layer

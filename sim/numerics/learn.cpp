@@ -112,6 +112,22 @@ std::vector<LearntPoint> learn_one_by_one(const NumericsSpec& spec, const Lesson
   throw std::logic_error(fmt::format("the workers' steps that were replayed end after step {}", step));
 }
 
+/// A loss needs all classes of an image, and a sum of parts one operation that makes them.
+std::string refuses_parts(const Plan& plan, const TrainingGraph& graph) {
+  for (const OpMeaning& means : plan.meaning->operations) {
+    if (means.act == OpMeaning::Act::add && means.operation == no_meaning)
+      return "devices add up what several operations make of a gradient, which is not followed yet";
+    if (means.operation == no_meaning || means.layout == no_meaning) continue;
+    const Operation& operation = graph.operations[means.operation];
+    if (operation.part != OperationPart::loss) continue;
+    for (const Region& region : plan.meaning->layouts[means.layout])
+      if (region.channels || region.rows || region.columns)
+        return fmt::format("devices have parts of what '{}' reads of an image, which is not followed",
+                           operation.name);
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string refuses_steps(const NumericsSpec& spec, const Plan& plan) {
@@ -122,8 +138,9 @@ std::string refuses_steps(const NumericsSpec& spec, const Plan& plan) {
 
 std::string refuses_plan(const Plan& plan, const TrainingGraph& graph) {
   if (!plan.meaning) return "the strategy does not say yet what its tasks compute";
-  if (!plan.meaning->positions.empty())
-    return "several devices work on the same images between them, which is not followed yet";
+  const bool has_parts = !plan.meaning->positions.empty();
+  if (has_parts)
+    if (std::string reason = refuses_parts(plan, graph); !reason.empty()) return reason;
   for (const BucketMeaning& bucket : plan.meaning->buckets)
     if (plan.endless() && bucket.zero > 0)
       return "shares of states in a pipeline that is never flushed are not followed yet";
@@ -142,7 +159,7 @@ std::string refuses_plan(const Plan& plan, const TrainingGraph& graph) {
         if (means.act != OpMeaning::Act::compute || means.operation == no_meaning) continue;
         const Operation& operation = graph.operations[means.operation];
         if (operation.phase == Phase::update) continue;
-        if (!(op.work == operation.work))
+        if (!has_parts && !(op.work == operation.work))
           return fmt::format("'{}' is only a part of an operation, which is not followed yet", op.name);
         if (!is_whole_number(means.images.first) || !is_whole_number(means.images.count) ||
             means.images.count < 1)

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace convoy::inline numerics {
 BucketRange part_of(std::size_t elements, std::size_t number, std::size_t parts) {
@@ -26,6 +27,60 @@ Member<Real>::Member(const Lesson& lesson, const Meaning& meaning, std::string n
 }
 
 template <class Real>
+void Member<Real>::work_on_parts(const PartLesson& lesson) {
+  parts_ = std::make_unique<PartValues<Real>>(lesson, name_, id_);
+}
+
+template <class Real>
+typename Member<Real>::CarriedPart Member<Real>::send_part(const CommMeaning::Result& result,
+                                                           const CommMeaning& means, std::int64_t first,
+                                                           std::uint64_t now) {
+  CarriedPart carried;
+  const bool of_images = result.operation == no_meaning;
+  const Phase phase = of_images ? Phase::forward : lesson_.graph.operations[result.operation].phase;
+  if (phase == Phase::forward || phase == Phase::data_gradient) {
+    carried.result = parts_->send(result, means, first, now);
+    return carried;
+  }
+  for (const std::size_t p : lesson_.index.parameters_of(result.layer)) {
+    const bool is_there = phase == Phase::update || !gradients_[p].empty();
+    if (!is_there) miss(fmt::format("the gradient of {} is not there", lesson_.graph.parameters[p].name));
+    carried.values.push_back(phase == Phase::update ? parameters_[p] : gradients_[p]);
+  }
+  return carried;
+}
+
+template <class Real>
+void Member<Real>::take_part(const CommMeaning::Result& result, const CommMeaning& means,
+                             const std::vector<const CarriedPart*>& sent, bool in_group, std::uint64_t now) {
+  const bool of_images = result.operation == no_meaning;
+  const Phase phase = of_images ? Phase::forward : lesson_.graph.operations[result.operation].phase;
+  if (phase == Phase::forward || phase == Phase::data_gradient) {
+    std::vector<const typename PartValues<Real>::Carried*> results;
+    for (const CarriedPart* each : sent) results.push_back(&each->result);
+    parts_->receive(result, means, results, in_group, now);
+    return;
+  }
+  const PartLesson& parts = parts_->lesson();
+  const Box part = parts.in_layout(result.to, id_, parts.maps.work(result.layer));
+  const std::vector<std::size_t>& of_layer = lesson_.index.parameters_of(result.layer);
+  for (const CarriedPart* each : sent)
+    for (std::size_t n = 0; n < of_layer.size(); ++n) {
+      const std::size_t p = of_layer[n];
+      if (phase == Phase::weight_gradient) gradients_[p].resize(each->values[n].size(), Real{0});
+      for (std::size_t e = 0; e < each->values[n].size(); ++e) {
+        if (!parts.has_element(p, e, part)) continue;
+        if (phase == Phase::update)
+          parameters_[p][e] = each->values[n][e];
+        else
+          gradients_[p][e] += each->values[n][e];
+      }
+    }
+  if (phase == Phase::update)
+    parts_->take_parameters(result.layer, parts.parameter_part(result.layer, part), now);
+}
+
+template <class Real>
 void Member<Real>::share(std::uint32_t bucket, BucketRange range, bool forgets) {
   OfBucket& of = buckets_[bucket];
   of.range = range, of.forgets = forgets;
@@ -35,6 +90,7 @@ void Member<Real>::share(std::uint32_t bucket, BucketRange range, bool forgets) 
 template <class Real>
 void Member<Real>::begin_step(std::int64_t step, std::int64_t position, double loss_scale) {
   values_.begin_step(step, position, loss_scale);
+  if (parts_) parts_->begin_step(step, position, loss_scale);
   for (std::vector<Real>& gradient : gradients_) gradient.clear();
   for (auto& [id, of] : buckets_) {
     of.copy.clear(), of.compressed.clear(), of.came.clear(), of.sums.clear();
@@ -151,7 +207,11 @@ void Member<Real>::run(const OpMeaning& means, std::int64_t first, std::uint64_t
         update(operation.layer, learning_rate, began);
       } else {
         if (operation.part == OperationPart::layer) need_parameters(operation.layer, began);
-        values_.run(means, first, began, version_of(means.micro_batch), gradients_);
+        const ParameterValues<Real>& parameters = version_of(means.micro_batch);
+        if (parts_)
+          parts_->run(means, first, began, parameters, gradients_);
+        else
+          values_.run(means, first, began, parameters, gradients_);
       }
       break;
     case OpMeaning::Act::fill:
@@ -175,9 +235,11 @@ void Member<Real>::run(const OpMeaning& means, std::int64_t first, std::uint64_t
     case OpMeaning::Act::slow:
       move_slowly(means.bucket);
       break;
+    case OpMeaning::Act::add:
+      parts_->add(means, began);
+      break;
     case OpMeaning::Act::serve:  // of hosts, whose tasks have no operations
     case OpMeaning::Act::collect:
-    case OpMeaning::Act::add:  // of plans in parts, which refuses_plan() refuses
       break;
   }
   if (means.forgets != no_meaning) ++buckets_[means.forgets].gone;
@@ -259,6 +321,24 @@ void Member<Real>::put_back(std::uint32_t bucket, std::uint64_t began) {
   split(bucket, of.copy, {0, of.copy.size()}, gradients_);
 }
 
+template <class Real>
+std::size_t Member<Real>::place_of(std::size_t parameter) const {
+  std::size_t first = 0;
+  for (const std::size_t other : meaning_.buckets[*bucket_of_[parameter]].parameters) {
+    if (other == parameter) break;
+    first += parameters_[other].size();
+  }
+  return first;
+}
+
+template <class Real>
+std::optional<BucketRange> Member<Real>::own_range(std::size_t parameter) const {
+  if (!bucket_of_[parameter]) return std::nullopt;
+  const BucketRange of = range(*bucket_of_[parameter]);
+  const std::size_t first = place_of(parameter), end = first + parameters_[parameter].size();
+  return BucketRange{std::clamp(of.begin, first, end) - first, std::clamp(of.end, first, end) - first};
+}
+
 /// With the gradients that are there, or the sums of the member's own range.
 template <class Real>
 void Member<Real>::update(std::uint32_t layer, double learning_rate, std::uint64_t began) {
@@ -280,18 +360,12 @@ void Member<Real>::update(std::uint32_t layer, double learning_rate, std::uint64
     OfBucket& of = buckets_.at(*bucket_of_[p]);
     if (!of.is_summed) miss(fmt::format("the sum of the gradients of {} is not there", name));
     if (of.came_at > began) miss(fmt::format("does not wait for the sum of the gradients of {}", name));
-    std::size_t first = 0;
-    for (const std::size_t other : meaning_.buckets[*bucket_of_[p]].parameters) {
-      if (other == p) break;
-      first += parameters_[other].size();
-    }
     const std::size_t size = parameters_[p].size();
-    const auto begin = of.sums.begin() + static_cast<std::ptrdiff_t>(first);
-    const std::size_t from = std::clamp(of.range.begin, first, first + size) - first,
-                      to = std::clamp(of.range.end, first, first + size) - first;
+    const auto begin = of.sums.begin() + static_cast<std::ptrdiff_t>(place_of(p));
+    const BucketRange own = *own_range(p);
     states_[p].update(parameters_[p], std::vector<Real>(begin, begin + static_cast<std::ptrdiff_t>(size)),
-                      from, to, learning_rate);
-    if (to - from < size) of.is_whole = false;
+                      own.begin, own.end, learning_rate);
+    if (own.end - own.begin < size) of.is_whole = false;
   }
 }
 

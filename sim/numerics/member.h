@@ -13,6 +13,7 @@
 #include "sim/numerics/device_values.h"
 #include "sim/numerics/gradient_code.h"
 #include "sim/numerics/optimizer.h"
+#include "sim/numerics/part_values.h"
 
 namespace convoy::inline numerics {
 
@@ -30,6 +31,9 @@ class Member {
   /// @param id distinguishes members  @param parameters with which training begins
   Member(const Lesson& lesson, const Meaning& meaning, std::string name, EndpointId id,
          const ParameterValues<Real>& parameters);
+
+  /// The member has parts of layers.
+  void work_on_parts(const PartLesson& lesson);
 
   /// Of a bucket, what of its parameters or their sums this member has alone. @param forgets the rest is not
   /// there until it is gathered
@@ -51,7 +55,22 @@ class Member {
   // Messages. Values are those of a whole bucket, or of a range of it.
 
   DeviceValues<Real>& results() { return values_; }
-  const DeviceValues<Real>& results() const { return values_; }
+  PartValues<Real>& parts() { return *parts_; }  ///< @pre work_on_parts
+  /// Of devices that have parts of layers: what is sent of a result, and what has come (PartValues).
+  struct CarriedPart {
+    typename PartValues<Real>::Carried result{};
+    ParameterValues<Real> values{};  ///< of a layer's parameters, or their gradients
+  };
+  CarriedPart send_part(const CommMeaning::Result& result, const CommMeaning& means, std::int64_t first,
+                        std::uint64_t now);
+  void take_part(const CommMeaning::Result& result, const CommMeaning& means,
+                 const std::vector<const CarriedPart*>& sent, bool in_group, std::uint64_t now);
+  const std::vector<RunningStatistics<Real>>& running() const {
+    return parts_ ? parts_->running() : values_.running();
+  }
+  double loss() const { return parts_ ? parts_->loss() : values_.loss(); }  ///< sum over images, of the step
+  /// The elements of a parameter that the member alone keeps up to date; nothing where it has no bucket.
+  std::optional<BucketRange> own_range(std::size_t parameter) const;
   /// Gradients as they are sent: compressed, copied, or as they are. @param takes they are there no longer
   std::vector<Real> sent_gradients(std::uint32_t bucket, bool takes);
   /// The same to servers, or to whom adds them up first, with what the member has added up of its node. New
@@ -136,6 +155,8 @@ class Member {
   void move_slowly(std::uint32_t bucket);
   void decompress(std::uint32_t bucket, std::uint64_t began);
   void put_back(std::uint32_t bucket, std::uint64_t began);
+  /// Of a parameter's first element in its bucket. @pre it has one
+  std::size_t place_of(std::size_t parameter) const;
   void update(std::uint32_t layer, double learning_rate, std::uint64_t began);
   void need_parameters(std::uint32_t layer, std::uint64_t began) const;
   std::string name_of(std::uint32_t bucket) const;
@@ -145,6 +166,7 @@ class Member {
   std::string name_;
   EndpointId id_;
   DeviceValues<Real> values_;
+  std::unique_ptr<PartValues<Real>> parts_;       ///< in their place, of devices that have parts of layers
   ParameterValues<Real> parameters_, gradients_;  ///< gradients: empty until one is added
   std::vector<OptimizerState<Real>> states_;
   using Version = std::shared_ptr<const ParameterValues<Real>>;

@@ -62,7 +62,7 @@ void ServiceTwin<Real>::begin(EndpointId client) {
   }
   for (std::uint32_t x = 0; x < plan_.service()->exchanges.size(); ++x)
     pushed_[{client, x}] = member.pushed_gradients(bucket_of(x), now);
-  loss_ += member.results().loss(), loss_images_ += images;
+  loss_ += member.loss(), loss_images_ += images;
 }
 
 /// What is updated at once is the mean of what has been added up: a quorum's, or one client's gradients.

@@ -54,12 +54,12 @@ double Twin<Real>::step() {
   for (std::uint32_t r = 0; r < plan_.roles.size(); ++r)
     for (const EndpointId e : plan_.roles[r].members)
       classroom_.at(e).begin_step(step_, step_ * batch_, 1 / images_of_update(e));
-  began_.clear(), carried_.clear(), contributed_.clear();
+  began_.clear(), carried_.clear(), carried_parts_.clear(), contributed_.clear();
   now_ = 0;
   for (const TwinEvent& event : order_) happen(event);
   ++step_;
   double loss = 0;
-  for (const EndpointId e : classroom_.devices()) loss += classroom_.at(e).results().loss();
+  for (const EndpointId e : classroom_.devices()) loss += classroom_.at(e).loss();
   return loss / (plan_.images * plan_.steps);
 }
 
@@ -140,7 +140,7 @@ double Twin<Real>::next_step() {
     forget(event, plan_.roles[event.role].program[event.task]);
   }
   double loss = 0;
-  for (const EndpointId e : classroom_.devices()) loss += classroom_.at(e).results().loss();
+  for (const EndpointId e : classroom_.devices()) loss += classroom_.at(e).loss();
   const double mean = loss_images_ > 0 ? (loss - loss_) / loss_images_ : 0;
   loss_ = loss, loss_images_ = 0;
   return mean;
@@ -188,6 +188,13 @@ void Twin<Real>::begin(const TwinEvent& event, const Task& task) {
   if (task.kind == Task::Kind::compute || task.kind == Task::Kind::receive) return;
   const CommMeaning& means = plan_.meaning->communications[plan_.communications[task.comm].meaning];
   const Sender sender{task.comm, event.endpoint};
+  if (has_parts() && (means.kind == CommKind::results || means.kind == CommKind::parts)) {
+    for (const CommMeaning::Result& result : means.results)
+      carried_parts_[sender].push_back(
+          classroom_.at(event.endpoint)
+              .send_part(result, means, first_image(event.endpoint, means.images), now_));
+    return;
+  }
   if (means.kind != CommKind::results) {
     if (means.updates) classroom_.at(event.endpoint).update_for_node(means.bucket, learning_rate_, now_);
     contributed_[sender] = contribution(event.endpoint, means);
@@ -257,6 +264,10 @@ void Twin<Real>::compute(const TwinEvent& event, const Task& task) {
 template <class Real>
 void Twin<Real>::receive(EndpointId endpoint, CommId comm, const CommMeaning& means) {
   Member<Real>& member = classroom_.at(endpoint);
+  if (has_parts()) {
+    take_parts(endpoint, comm, means, classroom_.ends_of(comm).senders[endpoint], false);
+    return;
+  }
   for (const EndpointId sender : classroom_.ends_of(comm).senders[endpoint]) {
     if (means.kind == CommKind::results) {
       const auto sent = carried_.find({comm, sender});
@@ -275,6 +286,23 @@ void Twin<Real>::receive(EndpointId endpoint, CommId comm, const CommMeaning& me
   // Of a ring in the node each has its part now, and gets the others by a gather.
   if (means.kind == CommKind::hand_out || (means.kind == CommKind::pull && !member.is_in_ring(means.bucket)))
     member.complete_parameters(means.bucket, now_);
+}
+
+/// Of results of which devices have parts.
+template <class Real>
+void Twin<Real>::take_parts(EndpointId endpoint, CommId comm, const CommMeaning& means,
+                            const std::vector<EndpointId>& senders, bool in_group) {
+  for (std::size_t i = 0; i < means.results.size(); ++i) {
+    std::vector<const typename Member<Real>::CarriedPart*> sent;
+    for (const EndpointId sender : senders) {
+      const auto found = carried_parts_.find({comm, sender});
+      if (found == carried_parts_.end())
+        throw MissingValue(fmt::format("'{}' comes from nobody", plan_.communications[comm].name));
+      // What is the device's own, it has, unless it is added up.
+      if (sender != endpoint || means.kind == CommKind::parts) sent.push_back(&found->second[i]);
+    }
+    classroom_.at(endpoint).take_part(means.results[i], means, sent, in_group, now_);
+  }
 }
 
 /// Gradients, or parameters, of servers and in nodes.
@@ -314,6 +342,10 @@ void Twin<Real>::collect(EndpointId endpoint, CommId comm, const CommMeaning& me
   }
   std::vector<Real> sum;
   const std::vector<EndpointId>& group = pattern.groups[classroom_.ends_of(comm).group[endpoint]];
+  if (means.kind == CommKind::results || means.kind == CommKind::parts) {
+    take_parts(endpoint, comm, means, group, true);
+    return;
+  }
   for (const EndpointId other : group) {
     const auto sent = contributed_.find({comm, other});
     if (sent == contributed_.end())

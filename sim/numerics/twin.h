@@ -50,6 +50,9 @@ class Twin {
                  const std::vector<Real>& values);
   void collect(EndpointId endpoint, CommId comm, const CommMeaning& means);
   void mix(EndpointId endpoint, CommId comm, const CommMeaning& means);
+  bool has_parts() const { return !plan_.meaning->positions.empty(); }
+  void take_parts(EndpointId endpoint, CommId comm, const CommMeaning& means,
+                  const std::vector<EndpointId>& senders, bool in_group);
   double images_of_update(EndpointId endpoint) const;
 
   const Lesson& lesson_;
@@ -61,6 +64,8 @@ class Twin {
   std::uint64_t now_ = 0;  ///< events of the step so far
   std::map<std::pair<EndpointId, TaskId>, std::uint64_t> began_;
   std::map<Sender, std::vector<typename DeviceValues<Real>::Carried>> carried_;  ///< results under way
+  std::map<Sender, std::vector<typename Member<Real>::CarriedPart>>
+      carried_parts_;                                ///< of devices with parts
   std::map<Sender, std::vector<Real>> contributed_;  ///< gradients and parameters under way
   // Where steps overlap.
   std::size_t next_ = 0;                                             ///< of order_

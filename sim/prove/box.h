@@ -38,10 +38,14 @@ struct Box {
 
 Box intersection(const Box& a, const Box& b);
 bool overlap(const Box& a, const Box& b);
+/// Whether two of them have an element in common.
+bool any_overlap(std::vector<Box> boxes);
 /// Boxes without elements in common that `a` consists of where it is not in `b`.
 std::vector<Box> difference(const Box& a, const Box& b);
 /// Takes `b` out of all of them.
 void subtract(std::vector<Box>& from, const Box& b);
+/// What of `whole` is in a region.
+Box in_region(const Region& region, Box whole);
 /// "images 0 to 31, channels 0 to 7": of the axes on which it has less than `whole`; "": it is all
 std::string text_of(const Box& box, const Box& whole);
 

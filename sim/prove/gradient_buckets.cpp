@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "models/low_rank_shape.h"
@@ -44,6 +45,57 @@ void GradientProver::check_replicas(std::size_t p, const std::vector<std::uint32
                                 name_of(plan_.roles[roles.front()], machine_)));
   }
   for (const CommId comm : first) rounds_.check_collective(comm, roles);
+}
+
+void GradientProver::check_parts(std::size_t p, const std::vector<std::uint32_t>& roles) {
+  for (const std::uint32_t r : roles) {
+    const std::set<std::uint32_t>& own = uses_[r].buckets_of[p];
+    if (own.size() > 1)
+      throw Refuted(fmt::format("{}: the gradient of {} is sent {} times", name_of(plan_.roles[r], machine_),
+                                graph_.parameters[p].name, own.size()));
+    if (own.empty())
+      for (const EndpointId e : plan_.roles[r].members) parts_->check_sum({p}, {e});
+    else
+      check_parts_of(r, p, *own.begin());
+  }
+}
+
+void GradientProver::check_parts_of(std::uint32_t r, std::size_t p, std::uint32_t bucket) {
+  if (!known_parts_.insert({r, bucket}).second) return;
+  const std::vector<CommId> comms = comms_of(r, uses_[r].buckets[bucket]);
+  if (comms.empty())
+    throw Refuted(fmt::format("{}: {} is in a message that goes nowhere", name_of(plan_.roles[r], machine_),
+                              graph_.parameters[p].name));
+  std::vector<std::uint32_t> role_of(machine_.endpoint_count(), 0);
+  for (std::uint32_t other = 0; other < plan_.roles.size(); ++other)
+    for (const EndpointId e : plan_.roles[other].members) role_of[e] = other;
+  const std::vector<std::vector<EndpointId>>& groups = rounds_.check_rounds_of(comms.front());
+  std::size_t members = 0;
+  for (const std::vector<EndpointId>& group : groups) {
+    const auto of_role =
+        std::count_if(group.begin(), group.end(), [&](EndpointId e) { return role_of[e] == r; });
+    if (of_role == 0) continue;
+    members += static_cast<std::size_t>(of_role);
+    for (const EndpointId e : group) {
+      const auto other = uses_[role_of[e]].buckets.find(bucket);
+      if (other == uses_[role_of[e]].buckets.end() || comms_of(role_of[e], other->second) != comms)
+        throw Refuted(fmt::format("{}: {} goes through other messages than on {}", machine_.endpoint_name(e),
+                                  graph_.parameters[p].name, name_of(plan_.roles[r], machine_)));
+    }
+    parts_->check_sum(meaning_.buckets[bucket].parameters, group);
+  }
+  if (members != plan_.roles[r].members.size())
+    throw Refuted(fmt::format("{}: {} of {} devices are in '{}'", name_of(plan_.roles[r], machine_), members,
+                              plan_.roles[r].members.size(), plan_.communications[comms.front()].name));
+  for (const CommId comm : comms)
+    if (rounds_.check_rounds_of(comm) != groups)
+      throw Refuted(fmt::format("'{}' is of other devices than '{}'", plan_.communications[comm].name,
+                                plan_.communications[comms.front()].name));
+}
+
+double GradientProver::elements(std::uint32_t r, std::size_t p) const {
+  return parts_ ? parts_->elements(p, plan_.roles[r].members.front())
+                : static_cast<double>(graph_.parameters[p].elements);
 }
 
 void GradientProver::check_bucket(std::uint32_t r, std::uint32_t id, const BucketUse& use) {
@@ -93,9 +145,9 @@ void GradientProver::check_bytes(std::uint32_t r, const BucketMeaning& bucket, c
   if (bucket.coding == BucketMeaning::Coding::low_rank) {
     double first = 0, second = 0;  // elements
     for (const std::size_t p : bucket.parameters) {
-      const auto elements = static_cast<double>(graph_.parameters[p].elements);
-      const auto shape = low_rank_shape(graph_.model, graph_.parameters[p], elements, bucket.detail);
-      first += shape ? shape->rows * shape->rank : elements;
+      const double all = elements(r, p);
+      const auto shape = low_rank_shape(graph_.model, graph_.parameters[p], all, bucket.detail);
+      first += shape ? shape->rows * shape->rank : all;
       second += shape ? shape->columns * shape->rank : 0;
     }
     const double element = element_bytes(graph_.options.precision);
@@ -106,8 +158,7 @@ void GradientProver::check_bytes(std::uint32_t r, const BucketMeaning& bucket, c
   }
   if (bucket.element_bytes == 0) return;  // which gradients are sent, and how many, compression decides
   double bytes = 0;
-  for (const std::size_t p : bucket.parameters)
-    bytes += bucket.element_bytes * static_cast<double>(graph_.parameters[p].elements);
+  for (const std::size_t p : bucket.parameters) bytes += bucket.element_bytes * elements(r, p);
   for (const CommId id : comms_of(r, use)) check_bytes_of(r, id, bytes);
 }
 

@@ -52,7 +52,8 @@ struct RoleUse {
 class GradientProver {
  public:
   GradientProver(const Plan& plan, const StrategyReport& report, const TrainingGraph& graph,
-                 const Machine& machine, const HappensBefore& order, RoundRules& rounds);
+                 const Machine& machine, const HappensBefore& order, RoundRules& rounds,
+                 ParameterParts* parts);
 
   void prove();
 
@@ -109,6 +110,12 @@ class GradientProver {
 
   /// A parameter of which there are several replicas goes through one bucket, the same on all of them.
   void check_replicas(std::size_t p, const std::vector<std::uint32_t>& roles);
+  /// The same where devices have parts of it: a role's members sum them in one bucket at most, with others
+  /// that have the same part, and whose gradients are of all images between them.
+  void check_parts(std::size_t p, const std::vector<std::uint32_t>& roles);
+  void check_parts_of(std::uint32_t r, std::size_t p, std::uint32_t bucket);
+  /// On each member of a role.
+  double elements(std::uint32_t r, std::size_t p) const;
   void check_bucket(std::uint32_t r, std::uint32_t id, const BucketUse& use);
   /// Tensors that go together are updated together.
   void check_members(std::uint32_t r, const BucketMeaning& bucket) const;
@@ -149,10 +156,12 @@ class GradientProver {
   const Machine& machine_;
   const HappensBefore& order_;
   RoundRules& rounds_;
+  ParameterParts* parts_;              ///< nullptr: devices have whole layers
   std::vector<bool> has_parameters_;   ///< by layer
   std::vector<bool> completes_;        ///< by operation of the graph: gradients of parameters
   std::vector<RoleUse> uses_;          ///< by role
   std::vector<std::size_t> versions_;  ///< by role: of the parameters that each member keeps
+  std::set<std::pair<std::uint32_t, std::uint32_t>> known_parts_;  ///< roles and buckets
   std::set<std::vector<double>> known_images_;
   std::set<std::vector<CommId>> known_averages_;
   std::set<std::pair<std::uint32_t, std::optional<CommId>>> known_sums_;

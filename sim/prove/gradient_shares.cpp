@@ -16,7 +16,8 @@ void GradientProver::check_scatters(std::uint32_t r, const BucketMeaning& bucket
     for (std::size_t i = 0; i < use.scatters.size(); ++i) {
       std::vector<std::int64_t> own;
       for (; next < events.size() && events[next].place < order(r).begins[use.scatters[i]]; ++next)
-        own.push_back(events[next].micro_batch);
+        // Some layers take the images of a micro-batch in several parts.
+        if (own.empty() || own.back() != events[next].micro_batch) own.push_back(events[next].micro_batch);
       if (p == bucket.parameters.front()) taken[i] = own;
       if (own.empty() || own != taken[i])
         throw Refuted(fmt::format("{}: it begins without the gradient of {} of a micro-batch that it sums",

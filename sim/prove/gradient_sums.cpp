@@ -14,8 +14,7 @@ void GradientProver::check_factors(std::uint32_t r, const BucketMeaning& bucket,
       bucket.coding == BucketMeaning::Coding::low_rank &&
       std::any_of(bucket.parameters.begin(), bucket.parameters.end(), [&](std::size_t p) {
         const Parameter& parameter = graph_.parameters[p];
-        return low_rank_shape(graph_.model, parameter, static_cast<double>(parameter.elements), bucket.detail)
-            .has_value();
+        return low_rank_shape(graph_.model, parameter, elements(r, p), bucket.detail).has_value();
       });
   const std::size_t times = has_matrices ? use.sums.size() : 0;
   const std::vector<Event>& made = acts(use, Act::factor);

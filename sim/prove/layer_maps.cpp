@@ -91,21 +91,35 @@ LayerMaps::LayerMaps(const TrainingGraph& graph, std::int64_t images) : graph_(g
     Maps& maps = maps_.emplace_back();
     const Shape& input = graph.model.shape_of(layer.inputs.front());
     maps.runs = runs_of(channel_sources(graph.model, layer));
-    if (const auto* conv = std::get_if<Conv2d>(&layer.kind)) maps.groups = conv->groups;
-    if (const auto* conv = std::get_if<ConvTranspose2d>(&layer.kind)) maps.groups = conv->groups;
+    maps.groups = std::max<std::int64_t>(1, groups_of(layer));
     const auto* linear = std::get_if<Linear>(&layer.kind);
-    const bool is_conv =
-        std::holds_alternative<Conv2d>(layer.kind) || std::holds_alternative<ConvTranspose2d>(layer.kind);
-    maps.mixes = (is_conv && maps.groups == 1) || (linear && input.size() == 1);
+    // Nothing is known of what a custom layer computes: all of its output may be made of all of its input.
+    const bool is_custom = std::holds_alternative<Custom>(layer.kind) && layer.inputs.size() == 1;
+    maps.mixes = groups_of(layer) == 1 || (linear && (input.size() == 1 || linear->channels)) || is_custom;
     const auto* pool = std::get_if<AdaptiveAvgPool>(&layer.kind);
     maps.pools = pool && pool->size == Size2{1, 1};
     maps.has_rows = is_spatial(layer) && input.size() == 3;
     if (!maps.has_rows) continue;
-    for (std::size_t axis = 0; axis < 2; ++axis)
-      for (std::int64_t out = 0; out < layer.output[axis + 1]; ++out)
-        maps.windows[axis].of_output.push_back(
-            set_of(rows_read(layer, image_axes[axis], input[axis + 1], out)));
+    for (const LayerIndex of : layer.inputs) {
+      const std::array<std::int64_t, 3> size = sizes(graph.model.shape_of(of));
+      std::array<Windows, 2>& windows = maps.windows.emplace_back();
+      for (std::size_t axis = 0; axis < 2; ++axis)
+        for (std::int64_t out = 0; out < layer.output[axis + 1]; ++out) {
+          const bool one_for_all =
+              size[axis + 1] == 1 && layer.output[axis + 1] > 1 && !reads_windows(layer, image_axes[axis]);
+          windows[axis].of_output.push_back(
+              one_for_all ? all_of(1) : set_of(rows_read(layer, image_axes[axis], size[axis + 1], out)));
+        }
+    }
   }
+}
+
+std::int64_t LayerMaps::groups_of(const Layer& layer) {
+  if (const auto* conv = std::get_if<Conv2d>(&layer.kind)) return conv->groups;
+  if (const auto* conv = std::get_if<ConvTranspose2d>(&layer.kind)) return conv->groups;
+  if (const auto* conv = std::get_if<Conv3d>(&layer.kind)) return conv->groups;
+  if (const auto* conv = std::get_if<ConvTranspose3d>(&layer.kind)) return conv->groups;
+  return 0;
 }
 
 Box LayerMaps::box_of(const Shape& shape) const {
@@ -123,20 +137,19 @@ Box LayerMaps::work(std::size_t layer) const {
   return box;
 }
 
-IndexSet LayerMaps::along(const Maps& maps, std::size_t axis, const IndexSet& outputs) const {
+IndexSet LayerMaps::along(const Windows& windows, const IndexSet& outputs) {
   std::set<std::int64_t> found;
   for_each(outputs, [&](std::int64_t out) {
-    for_each(maps.windows[axis].of_output[static_cast<std::size_t>(out)],
-             [&](std::int64_t in) { found.insert(in); });
+    for_each(windows.of_output[static_cast<std::size_t>(out)], [&](std::int64_t in) { found.insert(in); });
   });
   return in_order(found);
 }
 
-IndexSet LayerMaps::back_along(const Maps& maps, std::size_t axis, const IndexSet& inputs) const {
+IndexSet LayerMaps::back_along(const Windows& windows, const IndexSet& inputs) {
   std::vector<std::int64_t> found;
-  const std::vector<IndexSet>& windows = maps.windows[axis].of_output;
-  for (std::size_t out = 0; out < windows.size(); ++out)
-    if (!intersection(windows[out], inputs).empty()) found.push_back(static_cast<std::int64_t>(out));
+  for (std::size_t out = 0; out < windows.of_output.size(); ++out)
+    if (!intersection(windows.of_output[out], inputs).empty())
+      found.push_back(static_cast<std::int64_t>(out));
   return set_of(found);
 }
 
@@ -156,8 +169,8 @@ Box LayerMaps::read(std::size_t layer, std::size_t k, const Box& work) const {
     box[Box::channels] = taken_from(maps.runs, k, work[Box::channels]);
   }
   if (maps.has_rows) {
-    box[Box::rows] = along(maps, 0, work[Box::rows]);
-    box[Box::columns] = along(maps, 1, work[Box::columns]);
+    box[Box::rows] = along(maps.windows[k][0], work[Box::rows]);
+    box[Box::columns] = along(maps.windows[k][1], work[Box::columns]);
   } else if (maps.pools) {
     std::set<std::int64_t> rows, cols;
     for_each(work[Box::inputs],
@@ -183,8 +196,8 @@ Box LayerMaps::readers(std::size_t layer, std::size_t k, const Box& elements) co
     box[Box::channels] = passed_on(maps.runs, k, elements[Box::channels]);
   }
   if (maps.has_rows) {
-    box[Box::rows] = back_along(maps, 0, elements[Box::rows]);
-    box[Box::columns] = back_along(maps, 1, elements[Box::columns]);
+    box[Box::rows] = back_along(maps.windows[k][0], elements[Box::rows]);
+    box[Box::columns] = back_along(maps.windows[k][1], elements[Box::columns]);
   } else if (maps.pools) {
     std::set<std::int64_t> positions;
     const std::int64_t columns = count(input[Box::columns]);

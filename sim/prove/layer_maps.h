@@ -45,8 +45,8 @@ class LayerMaps {
   struct Maps {
     bool mixes = false, pools = false, has_rows = false;
     std::int64_t groups = 1;
-    std::vector<Run> runs;           ///< where channels are passed on
-    std::array<Windows, 2> windows;  ///< rows, columns
+    std::vector<Run> runs;                        ///< where channels are passed on
+    std::vector<std::array<Windows, 2>> windows;  ///< by input: rows, columns
   };
   static std::array<std::int64_t, 3> sizes(const Shape& shape);
   Box box_of(const Shape& shape) const;
@@ -55,8 +55,11 @@ class LayerMaps {
   static IndexSet passed_on(const std::vector<Run>& runs, std::size_t k, const IndexSet& sources);
   /// Channels of input k that these of the output are.
   static IndexSet taken_from(const std::vector<Run>& runs, std::size_t k, const IndexSet& outputs);
-  IndexSet along(const Maps& maps, std::size_t axis, const IndexSet& outputs) const;
-  IndexSet back_along(const Maps& maps, std::size_t axis, const IndexSet& inputs) const;
+  /// Of a convolution; 0: it is none.
+  static std::int64_t groups_of(const Layer& layer);
+  /// @param windows of an input along an axis
+  static IndexSet along(const Windows& windows, const IndexSet& outputs);
+  static IndexSet back_along(const Windows& windows, const IndexSet& inputs);
 
   const TrainingGraph& graph_;
   std::int64_t images_;

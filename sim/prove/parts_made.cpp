@@ -15,15 +15,19 @@ void PartsProver::write(Device& device, TaskId t, const OpMeaning& means, const 
   Value value{means.operation, work, {{means.operation, work}}, t, m};
   value.box[Box::inputs] = all_of(1);
   if (operation.phase == Phase::weight_gradient) {
-    device.parameter_gradients[operation.layer].push_back(std::move(value));
+    keep(device.parameter_gradients[operation.layer], std::move(value));
   } else if (operation.phase == Phase::forward) {
-    if (work[Box::inputs] != maps_.work(operation.layer)[Box::inputs])
+    const bool is_whole = operation.part != OperationPart::layer ||
+                          work[Box::inputs] == maps_.work(operation.layer)[Box::inputs];
+    if (!is_whole && !has_replicas(meaning_))
       throw NotCovered(fmt::format("partial sums of {}", operation.name));
-    device.outputs[{m, operation.layer}].push_back(std::move(value));
+    if (is_whole) value.terms.clear();
+    if (means.is_dropped) value.pass = means.pass;
+    keep(device.outputs[{m, operation.layer}], std::move(value));
   } else if (operation.part == OperationPart::gradient_sum) {
     sum(device, t, means, operation, value.box);
   } else if (operation.part == OperationPart::loss) {
-    device.gradients[{m, operation.layer}].push_back(std::move(value));
+    keep(device.gradients[{m, operation.layer}], std::move(value));
   } else {
     const std::vector<LayerIndex>& inputs = graph_.model.layers[operation.layer].inputs;
     for (std::size_t k = 0; k < inputs.size(); ++k) {
@@ -33,9 +37,36 @@ void PartsProver::write(Device& device, TaskId t, const OpMeaning& means, const 
       // What a stride skips is zero.
       if (work[Box::rows] == all[Box::rows]) value.box[Box::rows] = input[Box::rows];
       if (work[Box::columns] == all[Box::columns]) value.box[Box::columns] = input[Box::columns];
-      device.gradients[{m, static_cast<std::uint32_t>(inputs[k])}].push_back(value);
+      const auto input_layer = static_cast<std::uint32_t>(inputs[k]);
+      Value of_input = value;
+      if (std::holds_alternative<Custom>(graph_.model.layers[operation.layer].kind))
+        add_to_read(device, t, operation, input_layer, of_input);
+      keep(device.gradients[{m, input_layer}], std::move(of_input));
     }
   }
+}
+
+void PartsProver::keep(std::vector<Value>& among, Value value) {
+  value.number = ++made_;
+  among.push_back(std::move(value));
+}
+
+void PartsProver::add_to_read(const Device& device, TaskId t, const Operation& operation, std::uint32_t input,
+                              Value& value) const {
+  const auto there = device.gradients.find({value.micro_batch, input});
+  if (there == device.gradients.end()) return;
+  const Value* newest = nullptr;
+  for (const Value& other : there->second)
+    if (is_before(device, other.task, t) && has_all(other, input, value.box) &&
+        std::find(operation.inputs.begin(), operation.inputs.end(), other.maker) != operation.inputs.end() &&
+        (!newest || other.number > newest->number))
+      newest = &other;
+  if (!newest) return;
+  std::optional<Terms> both = joined(value.terms, newest->terms);
+  if (!both)
+    throw Refuted(fmt::format("{}: a part of the gradient of {} is added twice", at(device, t),
+                              of_layer(input, value.box)));
+  value.terms = std::move(*both);
 }
 
 Box PartsProver::whole_input(std::uint32_t layer, std::size_t k) const {
@@ -64,7 +95,9 @@ void PartsProver::sum(Device& device, TaskId t, const OpMeaning& means, const Op
                       const Box& box) {
   std::vector<Value> there;
   find_gradients(device, device.gradients, t, means.micro_batch, operation.layer, there);
-  std::erase_if(there, [&](const Value& value) { return !has_all(value, operation.layer, box); });
+  std::erase_if(there, [&](const Value& value) {
+    return !overlap(value.box, box) || !has_all(value, operation.layer, box);
+  });
   std::optional<Terms> best;
   for (std::size_t i = 0; i < there.size(); ++i)
     for (std::size_t j = i + 1; j < there.size(); ++j)
@@ -75,8 +108,8 @@ void PartsProver::sum(Device& device, TaskId t, const OpMeaning& means, const Op
   if (!best)
     throw Refuted(fmt::format("{}: {} has nothing to add up: a part of the gradient of {} is missing",
                               at(device, t), operation.name, of_layer(operation.layer, box)));
-  device.gradients[{means.micro_batch, operation.layer}].push_back(
-      {means.operation, box, std::move(*best), t, means.micro_batch});
+  keep(device.gradients[{means.micro_batch, operation.layer}],
+       {means.operation, box, std::move(*best), t, means.micro_batch});
 }
 
 void PartsProver::add_all(Device& device, TaskId t, const OpMeaning& means) {
@@ -112,7 +145,7 @@ void PartsProver::add_all(Device& device, TaskId t, const OpMeaning& means) {
   }
   for (auto& [region, terms] : regions)
     if (!region.empty() && !terms.empty())
-      device.gradients[of].push_back({no_meaning, region, std::move(terms), t, means.micro_batch});
+      keep(device.gradients[of], {no_meaning, region, std::move(terms), t, means.micro_batch});
 }
 
 void PartsProver::add_parts(Device& device, TaskId t, const OpMeaning& means) {
@@ -152,8 +185,8 @@ void PartsProver::add_parts(Device& device, TaskId t, const OpMeaning& means) {
                                 of_layer(means.layer, missing.front())));
     terms.push_back(term);
   }
-  device.gradients[{means.micro_batch, means.layer}].push_back(
-      {means.operation, box, std::move(terms), t, means.micro_batch});
+  keep(device.gradients[{means.micro_batch, means.layer}],
+       {means.operation, box, std::move(terms), t, means.micro_batch});
 }
 
 Box PartsProver::elements_of(const Term& term, std::uint32_t layer) const {
@@ -203,7 +236,7 @@ void PartsProver::check_updates() const {
       if (part.empty()) continue;
       std::vector<Box> rest{part};
       for (const Box& box : left[layer]) subtract(rest, box);
-      if (!rest.empty())
+      if (!rest.empty() && !has_replicas(meaning_))
         throw Refuted(fmt::format("{}: another device updates {}, too", at(device, update.first),
                                   of_layer(layer, rest.front())));
       subtract(left[layer], part);

@@ -5,12 +5,15 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "models/tensor_bytes.h"
 #include "sim/prove/layer_maps.h"
+#include "sim/prove/parameter_parts.h"
 #include "sim/prove/prove_parts.h"
+#include "sim/prove/prove_rounds.h"
 
 namespace convoy::inline prove {
 /// Of prove_parts() alone.
@@ -27,13 +30,16 @@ struct Term {
 };
 using Terms = std::vector<Term>;  ///< ascending, each once
 
-/// Elements of a tensor on a device. Each is the sum of those terms that make something for it.
+/// Elements of a tensor on a device. Each is the sum of those terms that make something for it; of an output,
+/// no terms: it is complete.
 struct Value {
   OpId maker;
   Box box;
   Terms terms;
   TaskId task;
   std::int64_t micro_batch = 0;
+  std::size_t number = 0;               ///< the later ones on the device have larger ones
+  std::optional<std::uint32_t> pass{};  ///< the only one in which it can be read
 };
 
 /// What is on a device.
@@ -49,18 +55,24 @@ struct Device {
   std::vector<Value> images;
   std::map<std::uint32_t, std::pair<TaskId, Box>> updates;  ///< by layer
   std::set<std::uint32_t> updated;                          ///< layers, by what has been visited
-  std::set<std::pair<std::int64_t, Term>> done;
+  /// By micro-batch and operation: what has been done of it, and is not to be done again.
+  std::map<std::pair<std::int64_t, OpId>, std::vector<Box>> done;
 };
 
 /// Follows every task of a plan whose devices work on parts of layers. What the graph says, and the visits, are in
 /// prove_parts.cpp; what devices read, in parts_read.cpp; what they make, in parts_made.cpp; what they send each
-/// other, in parts_sent.cpp.
-class PartsProver {
+/// other, in parts_sent.cpp; what collectives bring, in parts_exchanged.cpp; replicas, in parts_replicas.cpp.
+class PartsProver : public ParameterParts {
  public:
   PartsProver(const Plan& plan, const TrainingGraph& graph, const Machine& machine,
-              const HappensBefore& order);
+              const HappensBefore& order, RoundRules& rounds);
   /// @throws Refuted, NotCovered
   void prove();
+
+  // Of replicas, when all has been visited.
+
+  double elements(std::size_t parameter, EndpointId e) const override;
+  void check_sum(const std::vector<std::size_t>& parameters, const std::vector<EndpointId>& group) override;
 
  private:
   using Slot = std::pair<std::uint32_t, std::size_t>;  ///< a layer, and which of its inputs
@@ -80,6 +92,20 @@ class PartsProver {
   std::string at(const Device& device, TaskId t) const;
   std::string of_layer(std::uint32_t layer, const Box& box) const;
 
+  // Replicas.
+
+  void find_lanes();
+  /// Whether all groups of devices that have the same programs send each other the same, each for itself.
+  bool groups_are_alike() const;
+  bool is_followed(EndpointId e) const { return followed_as_[e] == e; }
+  const std::vector<const std::vector<EndpointId>*>& followed_groups(std::uint32_t pattern) const;
+  /// The layers that use a layer's parameters.
+  std::vector<std::uint32_t> uses_of(std::uint32_t layer) const;
+  std::uint32_t owner_of(std::uint32_t layer) const;
+  /// Of a group whose members sum gradients: the devices that are followed for those of each replica, every
+  /// set of them once.
+  std::set<std::vector<EndpointId>> followed_sets(const std::vector<EndpointId>& group) const;
+
   // Order.
 
   bool is_before(const Device& device, TaskId made, TaskId t) const;
@@ -87,8 +113,10 @@ class PartsProver {
   // What is there.
 
   /// Takes away of `wanted` what is there and complete of a layer's output.
-  void find_output(const Device& device, TaskId t, std::int64_t micro_batch, OpId maker, std::uint32_t layer,
+  void find_output(const Device& device, TaskId t, const OpMeaning& reader, OpId maker, std::uint32_t layer,
                    std::vector<Box>& wanted) const;
+  /// Whether a pass that drops what it makes has not ended yet.
+  bool is_kept(const Device& device, TaskId t, const OpMeaning& reader, const Value& value) const;
   /// @throws Refuted unless what `maker` makes of these elements of a tensor is there; the tensor may be a
   /// view of it
   /// @return whether the tensor is of `maker`
@@ -122,7 +150,6 @@ class PartsProver {
 
   // Visits.
 
-  Box resolved(const Region& region, Box whole) const;
   Box in_layout(std::uint32_t layout, EndpointId e, const Box& whole) const;
   void visit(std::uint32_t r, TaskId t);
   void find_update(std::uint32_t r, TaskId t, const PlanOp& op);
@@ -130,6 +157,9 @@ class PartsProver {
   /// The part of the graph's operation that it says.
   void check_work(const Device& device, TaskId t, const PlanOp& op, const Operation& operation,
                   double share) const;
+  /// The same of devices with replicas: an update may be of the share that ZeRO leaves a device.
+  void check_share(const Device& device, TaskId t, const PlanOp& op, const Operation& operation,
+                   double share) const;
   void read_all(const Device& device, TaskId t, const OpMeaning& means, const Operation& operation,
                 const Box& work) const;
   /// Whether it has all the images that are wanted before task t.
@@ -142,6 +172,11 @@ class PartsProver {
   /// All work that has the same parameters.
   Box parameter_part(std::uint32_t layer, const Box& box) const;
   void write(Device& device, TaskId t, const OpMeaning& means, const Operation& operation, const Box& work);
+  void keep(std::vector<Value>& among, Value value);
+  /// A custom layer adds what it makes to the gradient of its input that it reads.
+  void add_to_read(const Device& device, TaskId t, const Operation& operation, std::uint32_t input,
+                   Value& value) const;
+  void check_once(Device& device, TaskId t, const PlanOp& op, const OpMeaning& means, const Box& work);
   Box whole_input(std::uint32_t layer, std::size_t k) const;
   static std::optional<Terms> joined(const Terms& a, const Terms& b);
   /// Of these elements, all for which one of its terms makes anything.
@@ -188,6 +223,32 @@ class PartsProver {
                                     const CommMeaning::Result& result, const Box& box) const;
   void receive(Device& device, TaskId t, CommId comm, const CommMeaning& carries);
   void put(Device& device, const CommMeaning& carries, const CommMeaning::Result& result, Value value);
+
+  // Collectives.
+
+  using Brought = std::map<EndpointId, std::vector<std::pair<std::size_t, Value>>>;  ///< by member: result
+  void exchange(std::uint32_t r, TaskId t, const CommMeaning& carries);
+  Brought brought_by(CommId comm, const CommMeaning& carries);
+  /// All devices of all roles that take part do so once, and are in one group.
+  void check_members(CommId comm) const;
+  /// The rounds bring what members have to those who are to have it.
+  void check_rounds(CommId comm, const CommMeaning::Result& result, Kind kind,
+                    const std::vector<EndpointId>& group) const;
+  /// @return what is wrong with one round of messages that go straight to those who need them; "": nothing
+  std::string direct_error(const Communication& of, const std::vector<Box>& from, const std::vector<Box>& to,
+                           double value_bytes, const std::vector<EndpointId>& group) const;
+  /// What a member has of the elements, newest first, each element once.
+  std::vector<Value> held(const Device& device, TaskId t, const CommMeaning& carries,
+                          const CommMeaning::Result& result, const Box& box) const;
+  static std::vector<Value> newest(std::vector<Value> values, const Box& box);
+  std::optional<std::uint32_t> pass_of(const Device& device, TaskId t, const OpMeaning& reader) const;
+  /// What a member has of these elements when the members' values have come, or have been added up.
+  std::vector<Value> merged(const Device& device, TaskId t, const CommMeaning& carries,
+                            const CommMeaning::Result& result, const std::vector<Value>& values,
+                            const Box& box) const;
+  /// Of the tensor that a result is, those for which a term makes anything.
+  Box elements_of(const Term& term, const CommMeaning::Result& result) const;
+
   const Plan& plan_;
   const Meaning& meaning_;
   const TrainingGraph& graph_;
@@ -195,6 +256,7 @@ class PartsProver {
   const Machine& machine_;
   const HappensBefore& order_;
   std::int64_t micro_batches_ = 1;
+  std::uint32_t lane_count_ = 1;  ///< replicas of the groups
   LayerMaps maps_;
   mutable std::map<std::pair<std::uint32_t, Box>, std::map<OpId, Box>> terms_;  ///< by layer and elements
   std::vector<double> made_bytes_;                                              ///< by operation
@@ -203,6 +265,18 @@ class PartsProver {
   std::vector<Device> devices_;                                                       ///< by endpoint
   std::vector<std::vector<std::pair<std::uint32_t, Task::Kind>>> users_;  ///< by communication: roles
   std::vector<std::optional<Carried>> carried_;                           ///< by communication
+  RoundRules& rounds_;
+  std::size_t made_ = 0;  ///< values so far
+  // Replicas and groups.
+  std::vector<EndpointId> followed_as_;            ///< by endpoint: the one that stands for it
+  std::vector<std::vector<EndpointId>> followed_;  ///< by role: members
+  mutable std::map<std::uint32_t, std::vector<const std::vector<EndpointId>*>> groups_;  ///< by pattern
+  mutable std::map<std::tuple<std::uint32_t, TaskId, TaskId>, bool> precedes_;  ///< by role: messages
+  std::map<std::pair<std::uint32_t, CommId>, TaskId> task_of_;                  ///< collectives, by role
+  std::vector<std::map<std::uint32_t, std::uint32_t>> pass_ends_;  ///< by role and pass: the place after it
+  std::vector<std::optional<Brought>> brought_;                    ///< by communication
+  std::set<std::pair<std::uint32_t, std::vector<EndpointId>>> known_sums_;  ///< by layer and followed devices
+  mutable std::map<std::pair<Term, std::uint32_t>, Box> elements_;          ///< by layer
 };
 
 }  // namespace parts

@@ -14,15 +14,28 @@ bool PartsProver::is_before(const Device& device, TaskId made, TaskId t) const {
   const bool computed = program[made].kind == Task::Kind::compute;
   if (program[t].kind == Task::Kind::compute)
     return computed ? order.begins[made] <= order.begins[t] : order.ends[made] <= order.begins[t];
-  return computed ? order.begins[made] < order.begins[t] : order.ends[made] < order.begins[t];
+  if (computed) return order.begins[made] < order.begins[t];
+  if (order.ends[made] < order.begins[t]) return true;
+  // A message may wait for another one, with nothing computed in between.
+  const auto [it, fresh] = precedes_.try_emplace({device.role, made, t}, false);
+  if (fresh) it->second = made < t && order.precedes(made, t);
+  return it->second;
 }
 
-void PartsProver::find_output(const Device& device, TaskId t, std::int64_t micro_batch, OpId maker,
+void PartsProver::find_output(const Device& device, TaskId t, const OpMeaning& reader, OpId maker,
                               std::uint32_t layer, std::vector<Box>& wanted) const {
-  const auto found = device.outputs.find({micro_batch, layer});
+  const auto found = device.outputs.find({reader.micro_batch, layer});
   if (found == device.outputs.end()) return;
   for (const Value& value : found->second)
-    if (value.maker == maker && is_before(device, value.task, t)) subtract(wanted, value.box);
+    if (value.maker == maker && value.terms.empty() && is_before(device, value.task, t) &&
+        is_kept(device, t, reader, value))
+      subtract(wanted, value.box);
+}
+
+bool PartsProver::is_kept(const Device& device, TaskId t, const OpMeaning& reader, const Value& value) const {
+  if (!value.pass) return true;
+  if (plan_.roles[device.role].program[t].kind == Task::Kind::compute) return *value.pass == reader.pass;
+  return order_.of(device.role).begins[t] <= pass_ends_[device.role].at(*value.pass);
 }
 
 bool PartsProver::read_output(const Device& device, TaskId t, const OpMeaning& reader, OpId maker,
@@ -33,7 +46,7 @@ bool PartsProver::read_output(const Device& device, TaskId t, const OpMeaning& r
   const bool is_view = made.layer != layer;
   if (is_view && !is_view_of(layer, made.layer)) return false;
   std::erase_if(wanted, [](const Box& box) { return box.empty(); });
-  find_output(device, t, reader.micro_batch, maker, layer, wanted);
+  find_output(device, t, reader, maker, layer, wanted);
   if (wanted.empty()) return true;
   if (!is_view)
     throw Refuted(fmt::format("{}: {} needs {} of {}, and it is not there", at(device, t),
@@ -164,10 +177,9 @@ std::optional<std::string> PartsProver::cover_error(const Terms& terms, OpId op,
   for (const Term& term : terms) {
     if (term.operation != op || !overlap(term.work, wanted)) continue;
     parts.push_back(intersection(term.work, wanted));
-    for (std::size_t i = 0; i + 1 < parts.size(); ++i)
-      if (overlap(parts[i], parts.back())) return "is added twice";
     volume += parts.back().volume();
   }
+  if (any_overlap(parts)) return "is added twice";
   if (volume < wanted.volume() * (1 - 1e-12)) return "is missing";
   return std::nullopt;
 }
@@ -224,6 +236,7 @@ void PartsProver::read_all(const Device& device, TaskId t, const OpMeaning& mean
 
 bool PartsProver::has_images(const Device& device, TaskId t, std::int64_t micro_batch,
                              std::vector<Box> wanted) const {
+  if (has_replicas(meaning_)) return true;
   if (device.endpoint < meaning_.has_images.size() && meaning_.has_images[device.endpoint]) return true;
   for (const Value& value : device.images)
     if (value.micro_batch == micro_batch && is_before(device, value.task, t)) subtract(wanted, value.box);
@@ -249,11 +262,13 @@ Box PartsProver::images_read(std::uint32_t layer, std::size_t k, const Box& work
 void PartsProver::read_parameters(const Device& device, TaskId t, const OpMeaning& means, std::uint32_t layer,
                                   const Box& work) const {
   if (!graph_.model.layers[layer].trains()) return;
+  const std::uint32_t use = layer;
+  layer = owner_of(layer);
   const RoleOrder& order = order_.of(device.role);
   std::vector<Box> wanted{work};
   if (const auto own = device.updates.find(layer); own != device.updates.end()) {
     const auto& [update, box] = own->second;
-    subtract(wanted, parameter_part(layer, box));
+    subtract(wanted, parameter_part(use, box));
     const bool computes = plan_.roles[device.role].program[t].kind == Task::Kind::compute;
     if (computes ? device.updated.contains(layer) : order.begins[t] > order.begins[update])
       throw Refuted(fmt::format("{}: {} comes after the update of {}, of whose old version it is",
@@ -263,7 +278,7 @@ void PartsProver::read_parameters(const Device& device, TaskId t, const OpMeanin
   if (const auto come = device.parameters.find(layer); come != device.parameters.end())
     for (const Value& value : come->second)
       if (value.micro_batch == means.micro_batch && is_before(device, value.task, t))
-        subtract(wanted, parameter_part(layer, value.box));
+        subtract(wanted, parameter_part(use, value.box));
   if (!wanted.empty())
     throw Refuted(fmt::format("{}: {} needs parameters of {}, and they are not there", at(device, t),
                               graph_.operations[means.operation].name, of_layer(layer, wanted.front())));

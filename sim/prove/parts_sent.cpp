@@ -11,11 +11,11 @@ namespace parts {
 
 template <class Visit>
 void PartsProver::for_each_pair(CommId comm, Visit visit) const {
-  const Pattern& pattern = plan_.patterns[plan_.communications[comm].pattern];
-  for (const std::vector<EndpointId>& group : pattern.groups)
-    for (const Round& round : pattern.rounds)
+  const std::uint32_t pattern = plan_.communications[comm].pattern;
+  for (const std::vector<EndpointId>* group : followed_groups(pattern))
+    for (const Round& round : plan_.patterns[pattern].rounds)
       round.for_each_message([&](std::uint32_t from, std::uint32_t to, double fraction) {
-        visit(group[from], group[to], fraction);
+        visit((*group)[from], (*group)[to], fraction);
       });
 }
 
@@ -101,7 +101,7 @@ void PartsProver::check_message(CommId comm, const CommMeaning& carries) {
   });
   for (const auto& [roles, who] : {std::pair{&senders, &sending}, {&receivers, &receiving}})
     for (const std::uint32_t role : *roles)
-      for (const EndpointId e : plan_.roles[role].members)
+      for (const EndpointId e : followed_[role])
         if (!who->contains(e))
           throw Refuted(fmt::format("{}: '{}' has no message for it", machine_.endpoint_name(e), of.name));
 }
@@ -121,6 +121,9 @@ std::vector<Value> PartsProver::taken(const Device& device, TaskId t, const Comm
   reader.operation = result.operation, reader.micro_batch = carries.micro_batch;
   const std::int64_t m = carries.micro_batch;
   if (box.empty()) return {};
+  if (carries.kind == Kind::results && result.operation != no_meaning &&
+      phase_of(result) == Phase::data_gradient && has_replicas(meaning_))
+    return held(device, t, carries, result, box);
   if (result.operation == no_meaning) {
     if (!has_images(device, t, m, {box}))
       throw Refuted(fmt::format("{}: sends images that it does not have", at(device, t)));
@@ -209,16 +212,17 @@ void PartsProver::put(Device& device, const CommMeaning& carries, const CommMean
   }
   switch (phase_of(result)) {
     case Phase::forward:
-      device.outputs[of].push_back(std::move(value));
+      keep(device.outputs[of], std::move(value));
       return;
     case Phase::update:
       device.parameters[result.layer].push_back(std::move(value));
       return;
     case Phase::weight_gradient:
-      device.parameter_gradients[result.layer].push_back(std::move(value));
+      keep(device.parameter_gradients[result.layer], std::move(value));
       return;
     case Phase::data_gradient:
-      (carries.kind == Kind::parts ? device.parts : device.gradients)[of].push_back(std::move(value));
+      keep((carries.kind == Kind::parts && !has_replicas(meaning_) ? device.parts : device.gradients)[of],
+           std::move(value));
       return;
   }
 }

@@ -25,7 +25,7 @@ void check_all(const Plan& plan, const StrategyReport& report, const TrainingGra
     throw Refuted(fmt::format("a step has {} images, and the global batch has {}", own, images));
   const HappensBefore order(plan);
   if (!plan.meaning->positions.empty()) {
-    prove_parts(plan, graph, machine, order);
+    prove_parts(plan, report, graph, machine, order);
     return;
   }
   RoundRules rounds(plan, machine);
@@ -37,17 +37,33 @@ void check_all(const Plan& plan, const StrategyReport& report, const TrainingGra
   prove_memory(plan, graph, machine);
 }
 
-/// Of how many images a batch normalization of the plan takes mean and variance; 0: of the whole batch, or
-/// there is none.
-double normalized_images(const Plan& plan, const TrainingGraph& graph) {
+/// What batch normalizations of the plan take mean and variance of.
+struct Normalized {
+  double images = 0;      ///< the fewest; 0: the whole batch, or there is none
+  bool of_parts = false;  ///< of rows and columns of images, at times
+};
+Normalized normalized(const Plan& plan, const TrainingGraph& graph) {
   double least = plan.images;
+  Normalized result;
+  const auto count = [](const IndexRanges& ranges) {
+    double sum = 0;
+    for (const IndexRange& range : *ranges) sum += static_cast<double>(range.end - range.begin);
+    return sum;
+  };
   for (const OpMeaning& means : plan.meaning->operations) {
     if (means.operation == no_meaning || means.images.count == 0) continue;
     const auto* norm =
         std::get_if<Normalization>(&graph.model.layers[graph.operations[means.operation].layer].kind);
-    if (norm && norm->over == Normalization::Over::batch) least = std::min(least, means.images.count);
+    if (!norm || norm->over != Normalization::Over::batch) continue;
+    least = std::min(least, means.images.count);
+    if (means.layout == no_meaning) continue;
+    for (const Region& region : plan.meaning->layouts[means.layout]) {
+      if (region.images && count(region.images) > 0) least = std::min(least, count(region.images));
+      result.of_parts = result.of_parts || region.rows || region.columns;
+    }
   }
-  return least < plan.images ? least : 0;
+  result.images = least < plan.images ? least : 0;
+  return result;
 }
 
 /// How gradients are made smaller, each way once.
@@ -73,8 +89,10 @@ std::string allowed_by(const Plan& plan, const StrategyReport& report, const Tra
   for (const PipelineStage& stage : report.stages) versions = std::max(versions, stage.weight_versions);
   if (plan.endless() && versions > 1)
     add(fmt::format("gradients up to {} update{} old", versions - 1, versions == 2 ? "" : "s"));
-  if (const double images = normalized_images(plan, graph); images > 0)
+  const Normalized norm = normalized(plan, graph);
+  if (const double images = norm.images; images > 0)
     add(fmt::format("batch normalization over {} image{} at a time", images, images == 1 ? "" : "s"));
+  if (norm.of_parts) add("batch normalization over each device's rows and columns");
   if (std::any_of(plan.meaning->communications.begin(), plan.meaning->communications.end(),
                   [](const CommMeaning& of) { return of.kind == CommMeaning::Kind::exchange; }))
     add("parameters averaged with neighbours alone");
@@ -109,7 +127,8 @@ Proof prove_plan(const Plan& plan, const StrategyReport& report, const TrainingG
 
 std::size_t devices_used(const Plan& plan, const Machine& machine) {
   // Those that share the work of layers, some of which may get none.
-  if (plan.meaning && !plan.meaning->positions.empty()) return plan.meaning->has_images.size();
+  if (plan.meaning && !plan.meaning->positions.empty() && !has_replicas(*plan.meaning))
+    return plan.meaning->has_images.size();
   std::size_t devices = 0;
   for (const Role& role : plan.roles)
     if (role.members.front() < machine.devices.size()) devices += role.members.size();

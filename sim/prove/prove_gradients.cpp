@@ -13,8 +13,15 @@ namespace convoy::inline prove {
 namespace gradients {
 
 GradientProver::GradientProver(const Plan& plan, const StrategyReport& report, const TrainingGraph& graph,
-                               const Machine& machine, const HappensBefore& order, RoundRules& rounds)
-    : plan_(plan), meaning_(*plan.meaning), graph_(graph), machine_(machine), order_(order), rounds_(rounds) {
+                               const Machine& machine, const HappensBefore& order, RoundRules& rounds,
+                               ParameterParts* parts)
+    : plan_(plan),
+      meaning_(*plan.meaning),
+      graph_(graph),
+      machine_(machine),
+      order_(order),
+      rounds_(rounds),
+      parts_(parts) {
   for (const Layer& layer : graph.model.layers) has_parameters_.push_back(layer.trains());
   completes_.assign(graph.operations.size(), false);
   for (const Parameter& parameter : graph.parameters) completes_[parameter.gradient] = true;
@@ -41,10 +48,12 @@ void GradientProver::prove() {
     if (!replicas.contains(parameter.layer)) throw Refuted(fmt::format("nobody updates {}", parameter.name));
   for (const auto& [layer, roles] : replicas) {
     for (const std::uint32_t r : roles) check_updates(r, layer, uses_[roles.front()].updates[layer].size());
-    check_images(layer, roles);
+    if (!parts_) check_images(layer, roles);
   }
-  for (std::size_t p = 0; p < graph_.parameters.size(); ++p)
-    check_replicas(p, replicas[graph_.parameters[p].layer]);
+  for (std::size_t p = 0; p < graph_.parameters.size(); ++p) {
+    const std::vector<std::uint32_t>& roles = replicas[graph_.parameters[p].layer];
+    parts_ ? check_parts(p, roles) : check_replicas(p, roles);
+  }
   for (std::uint32_t r = 0; r < uses_.size(); ++r)
     for (const auto& [bucket, use] : uses_[r].buckets) check_bucket(r, bucket, use);
 }
@@ -120,8 +129,9 @@ void GradientProver::check_updates(std::uint32_t r, std::uint32_t layer, std::si
 }  // namespace gradients
 
 void prove_gradients(const Plan& plan, const StrategyReport& report, const TrainingGraph& graph,
-                     const Machine& machine, const HappensBefore& order, RoundRules& rounds) {
-  gradients::GradientProver(plan, report, graph, machine, order, rounds).prove();
+                     const Machine& machine, const HappensBefore& order, RoundRules& rounds,
+                     ParameterParts* parts) {
+  gradients::GradientProver(plan, report, graph, machine, order, rounds, parts).prove();
 }
 
 }  // namespace convoy::prove

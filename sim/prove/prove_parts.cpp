@@ -7,12 +7,13 @@
 #include <cmath>
 
 #include "sim/prove/parts_prover.h"
+#include "sim/prove/prove_gradients.h"
 
 namespace convoy::inline prove {
 namespace parts {
 
 PartsProver::PartsProver(const Plan& plan, const TrainingGraph& graph, const Machine& machine,
-                         const HappensBefore& order)
+                         const HappensBefore& order, RoundRules& rounds)
     : plan_(plan),
       meaning_(*plan.meaning),
       graph_(graph),
@@ -27,16 +28,26 @@ PartsProver::PartsProver(const Plan& plan, const TrainingGraph& graph, const Mac
       weight_gradient_(graph.model.layers.size()),
       devices_(machine.endpoint_count()),
       users_(plan.communications.size()),
-      carried_(plan.communications.size()) {
+      carried_(plan.communications.size()),
+      rounds_(rounds),
+      brought_(plan.communications.size()) {
   if (plan.endless()) throw NotCovered("parts of layers in a pipeline that is never flushed");
   read_graph();
-  for (std::uint32_t r = 0; r < plan.roles.size(); ++r) {
+  for (std::uint32_t r = 0; r < plan.roles.size(); ++r)
     for (const EndpointId e : plan.roles[r].members) devices_[e].role = r, devices_[e].endpoint = e;
+  find_lanes();
+  for (std::uint32_t r = 0; r < plan.roles.size(); ++r) {
+    std::map<std::uint32_t, std::uint32_t>& ends = pass_ends_.emplace_back();
     for (TaskId t = 0; t < plan.roles[r].program.size(); ++t) {
       const Task& task = plan.roles[r].program[t];
       if (task.kind != Task::Kind::compute) users_[task.comm].emplace_back(r, task.kind);
       if (task.kind == Task::Kind::send) find_sent_parts(plan.roles[r], task.comm);
-      for (const PlanOp& op : task.ops) find_update(r, t, op);
+      if (task.kind == Task::Kind::collective) task_of_[{r, task.comm}] = t;
+      for (const PlanOp& op : task.ops) {
+        find_update(r, t, op);
+        if (const OpMeaning* means = meaning_in_graph(meaning_, op); means && means->is_dropped)
+          ends[means->pass] = order.of(r).begins[t] + 1;
+      }
     }
   }
 }
@@ -48,6 +59,8 @@ void PartsProver::prove() {
 
 std::int64_t PartsProver::images_of_micro_batch() {
   double images = 0;
+  if (has_replicas(meaning_) && !meaning_.lanes.empty())
+    lane_count_ = 1 + *std::max_element(meaning_.lanes.begin(), meaning_.lanes.end());
   for (const OpMeaning& means : meaning_.operations) {
     const bool of_graph = means.operation != no_meaning;
     if (means.act != Act::add && (means.act != Act::compute || !of_graph)) continue;
@@ -55,16 +68,18 @@ std::int64_t PartsProver::images_of_micro_batch() {
     if (images != 0 && means.images.count != images)
       throw NotCovered("micro-batches of different sizes, in parts");
     images = means.images.count;
-    if (means.images.first != static_cast<double>(means.micro_batch) * images)
+    if (means.images.first != static_cast<double>(means.micro_batch) * lane_count_ * images)
       throw Refuted(fmt::format("{} works on images from {} on, and its micro-batch {} begins elsewhere",
                                 of_graph ? graph_.operations[means.operation].name : "a sum of gradients",
                                 means.images.first, means.micro_batch));
     micro_batches_ = std::max(micro_batches_, means.micro_batch + 1);
   }
   if (images < 1 || images != std::floor(images)) throw NotCovered("parts of an image");
-  if (std::abs(images * static_cast<double>(micro_batches_) - plan_.images) > 1e-9 * plan_.images)
-    throw Refuted(fmt::format("{} micro-batches of {} images are worked on, and the batch has {}",
-                              micro_batches_, images, plan_.images));
+  if (std::abs(images * static_cast<double>(micro_batches_) * lane_count_ - plan_.images) >
+      1e-9 * plan_.images)
+    throw Refuted(fmt::format(
+        "{} micro-batches of {} images are worked on{}, and the batch has {}", micro_batches_, images,
+        lane_count_ > 1 ? fmt::format(" by each of {} replicas", lane_count_) : "", plan_.images));
   return static_cast<std::int64_t>(images);
 }
 
@@ -131,38 +146,34 @@ std::string PartsProver::of_layer(std::uint32_t layer, const Box& box) const {
   return graph_.model.layers[layer].name + (part.empty() ? "" : " (" + part + ")");
 }
 
-Box PartsProver::resolved(const Region& region, Box whole) const {
-  const auto cut = [&](Box::Axis axis, const IndexRanges& indices) {
-    if (indices) whole[axis] = intersection(whole[axis], *indices);
-  };
-  cut(Box::images, region.images), cut(Box::channels, region.channels), cut(Box::rows, region.rows);
-  cut(Box::columns, region.columns), cut(Box::inputs, region.inputs);
-  return whole;
-}
-
 Box PartsProver::in_layout(std::uint32_t layout, EndpointId e, const Box& whole) const {
   if (layout == no_meaning) return whole;
   const PartLayout& of = meaning_.layouts.at(layout);
-  return resolved(of.size() == 1 ? of.front() : of.at(meaning_.positions[e]), whole);
+  return in_region(of.size() == 1 ? of.front() : of.at(meaning_.positions[e]), whole);
 }
 
 void PartsProver::visit(std::uint32_t r, TaskId t) {
   const Task& task = plan_.roles[r].program[t];
   if (task.kind == Task::Kind::compute) {
-    for (const EndpointId e : plan_.roles[r].members)
+    for (const EndpointId e : followed_[r])
       for (const PlanOp& op : task.ops) compute(devices_[e], t, op);
     return;
   }
   const Communication& comm = plan_.communications[task.comm];
   if (comm.meaning == no_meaning) throw NotCovered(fmt::format("what '{}' carries is not said", comm.name));
   const CommMeaning& carries = meaning_.communications[comm.meaning];
-  if (task.kind == Task::Kind::collective || (carries.kind != Kind::results && carries.kind != Kind::parts))
+  const bool of_results = carries.kind == Kind::results || carries.kind == Kind::parts;
+  if (task.kind == Task::Kind::collective && has_replicas(meaning_)) {
+    if (of_results) exchange(r, t, carries);  // sums of gradients: prove_gradients
+    return;
+  }
+  if (task.kind == Task::Kind::collective || !of_results)
     throw NotCovered(fmt::format("'{}' is a collective among devices with parts of layers", comm.name));
   if (task.kind == Task::Kind::send) {
     if (!carried_[task.comm]) check_message(task.comm, carries);
-    for (const EndpointId e : plan_.roles[r].members) send(devices_[e], t, task.comm, carries);
+    for (const EndpointId e : followed_[r]) send(devices_[e], t, task.comm, carries);
   } else {
-    for (const EndpointId e : plan_.roles[r].members) receive(devices_[e], t, task.comm, carries);
+    for (const EndpointId e : followed_[r]) receive(devices_[e], t, task.comm, carries);
   }
 }
 
@@ -171,7 +182,7 @@ void PartsProver::find_update(std::uint32_t r, TaskId t, const PlanOp& op) {
   if (!means) return;
   const Operation& operation = graph_.operations[means->operation];
   if (operation.phase != Phase::update) return;
-  for (const EndpointId e : plan_.roles[r].members) {
+  for (const EndpointId e : followed_[r]) {
     const Box whole = maps_.work(operation.layer), box = in_layout(means->layout, e, whole);
     if (!devices_[e].updates.try_emplace(operation.layer, t, box).second)
       throw Refuted(fmt::format("{}: {} is updated twice", at(devices_[e], t),
@@ -201,21 +212,29 @@ void PartsProver::compute(Device& device, TaskId t, const PlanOp& op) {
   check_work(device, t, op, operation, work.volume() / whole.volume());
   if (work.empty()) return;
   if (operation.phase == Phase::update) {
-    check_gradient(device, operation.layer, t, work);
+    if (!has_replicas(meaning_)) check_gradient(device, operation.layer, t, work);
     device.updated.insert(operation.layer);
     return;
   }
-  const Term term{means.operation, work};
-  for (const auto& [micro_batch, other] : device.done)
-    if (micro_batch == means.micro_batch && other.operation == term.operation && overlap(other.work, work))
-      throw Refuted(fmt::format("{}: {} runs a second time", at(device, t), op.name));
-  device.done.insert({means.micro_batch, term});
+  check_once(device, t, op, means, work);
   read_all(device, t, means, operation, work);
   write(device, t, means, operation, work);
 }
 
+void PartsProver::check_once(Device& device, TaskId t, const PlanOp& op, const OpMeaning& means,
+                             const Box& work) {
+  std::vector<Box>& done = device.done[{means.micro_batch, means.operation}];
+  for (const Box& other : done)
+    if (overlap(other, work)) throw Refuted(fmt::format("{}: {} runs a second time", at(device, t), op.name));
+  if (!means.is_dropped) done.push_back(work);
+}
+
 void PartsProver::check_work(const Device& device, TaskId t, const PlanOp& op, const Operation& operation,
                              double share) const {
+  if (has_replicas(meaning_)) {
+    check_share(device, t, op, operation, share);
+    return;
+  }
   const Work& whole = operation.work;
   const double images = operation.phase == Phase::update ? 1 : static_cast<double>(maps_.images());
   const double wanted = share * (whole.flops_per_image * images + whole.flops_fixed);
@@ -230,9 +249,14 @@ void PartsProver::check_work(const Device& device, TaskId t, const PlanOp& op, c
 
 }  // namespace parts
 
-void prove_parts(const Plan& plan, const TrainingGraph& graph, const Machine& machine,
-                 const HappensBefore& order) {
-  parts::PartsProver(plan, graph, machine, order).prove();
+bool has_replicas(const Meaning& meaning) { return !meaning.positions.empty() && meaning.has_images.empty(); }
+
+void prove_parts(const Plan& plan, const StrategyReport& report, const TrainingGraph& graph,
+                 const Machine& machine, const HappensBefore& order) {
+  RoundRules rounds(plan, machine);
+  parts::PartsProver parts(plan, graph, machine, order, rounds);
+  parts.prove();
+  if (has_replicas(*plan.meaning)) prove_gradients(plan, report, graph, machine, order, rounds, &parts);
 }
 
 }  // namespace convoy::prove

@@ -55,11 +55,12 @@ class Known {
     });
     return news;
   }
-  /// @return the first who has not heard of everybody, and of whom; {size, size}: there is none
-  std::pair<std::size_t, std::size_t> missing() const {
+  /// @return the first who has to hear of somebody and has not, and of whom; {size, size}: there is none
+  template <class Matters>
+  std::pair<std::size_t, std::size_t> missing(Matters matters) const {
     for (std::size_t i = 0; i < size_; ++i)
       for (std::size_t j = 0; j < size_; ++j)
-        if (!(bits_[i * words_ + j / 64] >> (j % 64) & 1)) return {i, j};
+        if (!(bits_[i * words_ + j / 64] >> (j % 64) & 1) && matters(i, j)) return {i, j};
     return {size_, size_};
   }
 
@@ -167,6 +168,12 @@ void RoundRules::check_rounds_once(const Communication& of, CommMeaning::Kind ki
     check_rounds(plan_.patterns[of.pattern], kind, of.name);
 }
 
+void RoundRules::check_shares(CommId comm, CommMeaning::Kind kind, const std::vector<double>& shares) {
+  const Communication& of = plan_.communications[comm];
+  if (shares_.try_emplace({of.pattern, kind, shares}, true).second)
+    check_rounds(plan_.patterns[of.pattern], kind, of.name, shares);
+}
+
 void RoundRules::check_groups(CommId comm) {
   const Communication& of = plan_.communications[comm];
   const std::vector<std::vector<EndpointId>>& groups = plan_.patterns[of.pattern].groups;
@@ -177,7 +184,8 @@ void RoundRules::check_groups(CommId comm) {
   check_rounds_once(of, plan_.meaning->communications[of.meaning].kind);
 }
 
-void RoundRules::check_rounds(const Pattern& pattern, CommMeaning::Kind kind, const std::string& name) const {
+void RoundRules::check_rounds(const Pattern& pattern, CommMeaning::Kind kind, const std::string& name,
+                              const std::vector<double>& shares) const {
   const std::vector<EndpointId>& group = pattern.groups.front();
   const std::size_t size = group.size();
   const auto n = static_cast<double>(size);
@@ -197,13 +205,15 @@ void RoundRules::check_rounds(const Pattern& pattern, CommMeaning::Kind kind, co
   if (total < volume - rounding * (1 + volume))
     throw Refuted(fmt::format("'{}': its messages carry {} times its bytes; of {} devices each byte takes {}",
                               name, total, size, volume));
-  const double least_sent = sums ? 1 : scatters ? 1 - 1 / n : 1 / n;
-  const double least_received = sums ? 1 : scatters ? 1 / n : 1 - 1 / n;
-  for (std::size_t i = 0; i < size; ++i)
+  for (std::size_t i = 0; i < size; ++i) {
+    const double share = shares.empty() ? 1 / n : shares[i];
+    const double least_sent = sums ? 1 : scatters ? 1 - share : share;
+    const double least_received = sums ? 1 : scatters ? share : 1 - share;
     if (sent[i] < least_sent - rounding || received[i] < least_received - rounding)
       throw Refuted(fmt::format(
           "{}: '{}': it sends {} and gets {} of the bytes; at least {} and {} are needed",
           machine_.endpoint_name(group[i]), name, sent[i], received[i], least_sent, least_received));
+  }
   if (total > volume + rounding * (1 + volume))
     throw NotCovered(fmt::format(
         "'{}' sends {} times its bytes, and {} are enough: whether it adds anything twice is not followed",
@@ -217,7 +227,11 @@ void RoundRules::check_rounds(const Pattern& pattern, CommMeaning::Kind kind, co
   for (const Round& round : pattern.rounds)
     for (std::size_t k = 0; (round.latency_s ? size : round.repeat) > k; ++k)
       if (!known.send(round, round.latency_s.has_value())) break;
-  if (const auto [to, of] = known.missing(); to < size)
+  // Who has no share has nothing to send before a gather, and gets nothing after a scatter.
+  const auto matters = [&](std::size_t to, std::size_t of) {
+    return shares.empty() || sums || shares[scatters ? to : of] > 0;
+  };
+  if (const auto [to, of] = known.missing(matters); to < size)
     throw Refuted(fmt::format("{}: '{}': nothing of {} ever reaches it", machine_.endpoint_name(group[to]),
                               name, machine_.endpoint_name(group[of])));
 }

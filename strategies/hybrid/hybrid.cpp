@@ -236,7 +236,7 @@ Annotation annotate_hybrid(const StrategyInput& input, const HybridOptions& opti
   }
   return {
       SplitLayers{std::move(stages), std::make_unique<const std::vector<LayerSharding>>(std::move(shardings)),
-                  std::move(schedule), options.pos},
+                  std::move(schedule), options.pos, input.meaning},
       options.sync};
 }
 

@@ -351,3 +351,14 @@ TEST_CASE(
                 approx((devices - 1) * micro_batches * passes_bytes).epsilon(1e-12));
         }
 }
+
+TEST_CASE("hybrid stages: what is gathered behind a stage's last layer is there until its pass is over") {
+  const ReplayResult result = run(
+      "{name: net, input: [3, 8, 8], layers: [{name: c, kind: conv2d, out_channels: 8, kernel: 3, padding: "
+      "1}, {name: flat, kind: flatten}, {name: fc, kind: linear, out_features: 10}]}",
+      4, "{kind: pipeline, stages: 2, micro_batches: 1, inner: {kind: hybrid, conv: height, fc: replicated}}",
+      4);
+  // Of 16 images, half of the convolution's output on each device of the first stage, and then all of it.
+  const double whole = 16 * 8 * 8 * 8 * 4;
+  CHECK(result.endpoints[0].peak_memory_bytes >= 1.5 * whole);
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "sim/lowering/graph_schedule.h"
+#include "sim/plan/meaning.h"
+
+namespace convoy::inline lowering {
+
+/// The images of a micro-batch that the first of `groups` groups has.
+ImageRange images_of_groups(const GraphSchedule& schedule, std::size_t groups, std::int64_t micro_batch);
+
+/// Which part of the operations and tensors of a schedule each device of a group has, for a plan that says
+/// what it means: Meaning::layouts, each once.
+class PartLayouts {
+ public:
+  /// @param meaning gets the layouts  @param all others outlive this object
+  PartLayouts(const TrainingGraph& graph, const std::vector<LayerSharding>& shardings,
+              const GraphSchedule& schedule, Meaning& meaning);
+
+  /// Indices into Meaning::layouts: of what devices do of a step, of which parameters of a layer they have, of
+  /// what they have of a tensor of part `part` of the images.
+  std::uint32_t of_step(std::uint32_t step);
+  std::uint32_t of_parameters(std::uint32_t layer);
+  std::uint32_t of_tensor(const Sharding& sharding, std::uint32_t part);
+
+  /// What an exchange brings to whom: what members have of it before, and are to have after.
+  CommMeaning of_exchange(const GraphSchedule::Exchange& exchange);
+
+ private:
+  std::uint32_t add(PartLayout layout);
+  IndexRanges images_of(std::uint32_t part, const Shards& split, std::size_t device) const;
+  Region tensor_region(const Sharding& sharding, std::uint32_t part, std::size_t device) const;
+  Region work_region(std::size_t layer, std::uint32_t part, std::size_t device) const;
+  /// Of a halo's tensor, a device's own rows and columns with those of others that it reads.
+  std::uint32_t with_halo(const GraphSchedule::Exchange& exchange);
+
+  const TrainingGraph& graph_;
+  const std::vector<LayerSharding>& shardings_;
+  const GraphSchedule& schedule_;
+  Meaning& meaning_;
+  std::size_t devices_;
+  /// By part of the images: which of all of them, in the order in which devices have them.
+  std::vector<std::vector<std::int64_t>> images_;
+  struct InOrder {
+    bool operator()(const PartLayout& a, const PartLayout& b) const;
+  };
+  std::map<PartLayout, std::uint32_t, InOrder> known_;
+  std::map<std::uint32_t, std::uint32_t> of_steps_;  ///< those that were asked for
+};
+
+}  // namespace convoy::lowering

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#include "sim/numerics/gradient_parts.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace convoy::inline numerics {
+
+GradientParts united(const GradientParts& a, const GradientParts& b) {
+  GradientParts both;
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
+  return both;
+}
+
+GradientContents::GradientContents(const TrainingGraph& graph, const NetworkIndex& index)
+    : has_forward(graph.model.layers.size(), false),
+      has_data_gradient(has_forward.size(), false),
+      whole(has_forward.size()) {
+  std::vector<GradientParts> own(has_forward.size()), loss(has_forward.size());
+  for (OpId op = 0; op < graph.operations.size(); ++op) {
+    const Operation& operation = graph.operations[op];
+    const bool data_gradient = operation.phase == Phase::data_gradient;
+    if (operation.part == OperationPart::loss && data_gradient) loss[operation.layer] = {op};
+    if (operation.part != OperationPart::layer) continue;
+    if (operation.phase == Phase::forward) has_forward[operation.layer] = true;
+    if (data_gradient) has_data_gradient[operation.layer] = true, own[operation.layer] = {op};
+  }
+  for (auto l = static_cast<std::uint32_t>(whole.size()); l-- > 0;) {
+    whole[l] = loss[l];
+    for (const std::uint32_t reader : index.readers_of(l))
+      whole[l] = united(whole[l], has_data_gradient[reader] ? own[reader] : whole[reader]);
+  }
+}
+
+}  // namespace convoy::numerics

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/numerics/part_values.h"
+
+namespace convoy::inline numerics {
+
+template <class Real>
+bool PartValues<Real>::is_made(std::uint32_t layer, const GradientParts& parts, const Box& box) const {
+  const TrainingGraph& graph = parts_.lesson.graph;
+  for (const OpId op : parts)
+    if (graph.operations[op].part == OperationPart::loss && graph.operations[op].layer == layer) return true;
+  for (const std::uint32_t reader : parts_.lesson.index.readers_of(layer)) {
+    const std::vector<LayerIndex>& inputs = model().layers[reader].inputs;
+    const auto k = static_cast<std::size_t>(
+        std::find(inputs.begin(), inputs.end(), static_cast<LayerIndex>(layer)) - inputs.begin());
+    const Box read = parts_.maps.readers(reader, k, box);
+    if (read.empty()) continue;
+    if (!parts_.contents.has_data_gradient[reader]) {
+      if (is_made(reader, parts, elements_alone(read))) return true;
+      continue;
+    }
+    if (std::any_of(parts.begin(), parts.end(), [&](OpId op) {
+          return graph.operations[op].layer == reader && graph.operations[op].part == OperationPart::layer;
+        }))
+      return true;
+  }
+  return false;
+}
+
+template <class Real>
+Part<Real> PartValues<Real>::gradient(const Reader& reader, std::uint32_t layer, const GradientParts& parts,
+                                      const Box& wanted, const Box& frame, bool is_part) {
+  Part<Real> part(frame);
+  std::vector<Box> missing{wanted};
+  std::erase_if(missing, [](const Box& box) { return box.empty(); });
+  if (const auto of = reader.of.gradients.find(layer); of != reader.of.gradients.end())
+    if (const auto made = of->second.find(parts); made != of->second.end())
+      fill(reader, made->second, part, missing);
+  if (!missing.empty()) hand_on(reader, layer, parts, part, missing);
+  for (const Box& box : missing)  // of what nothing reads the gradient is zero
+    if (!is_part && is_made(layer, parts, box))
+      miss(fmt::format("needs the gradient of the output of {} ({}), which is not there", name_of(layer),
+                       text_of(box, parts_.maps.tensor(layer))));
+  return part;
+}
+
+/// Of a layer that hands its gradient on as it is.
+template <class Real>
+void PartValues<Real>::hand_on(const Reader& reader, std::uint32_t layer, const GradientParts& parts,
+                               Part<Real>& to, std::vector<Box>& missing) {
+  for (const std::uint32_t view : parts_.lesson.index.readers_of(layer)) {
+    if (parts_.contents.has_data_gradient[view] || missing.empty()) continue;
+    const Layer& of = model().layers[view];
+    std::set<GradientParts> all;
+    list(reader, view, parts_.maps.tensor(view), all);
+    if (!all.contains(parts)) continue;
+    KernelCall<Real> call;
+    call.layer = &of;
+    std::vector<Tensor<Real>> shapes;  // such layers read no values for their gradients
+    std::size_t k = 0;
+    for (std::size_t n = 0; n < of.inputs.size(); ++n) {
+      if (of.inputs[n] == static_cast<LayerIndex>(layer)) k = n;
+      shapes.emplace_back(model().shape_of(of.inputs[n]), 0);
+    }
+    for (const Tensor<Real>& shape : shapes) call.inputs.push_back(&shape);
+    for (const Box& box : std::exchange(missing, {})) {
+      const Box read = elements_alone(parts_.maps.readers(view, k, box));
+      const Box frame = whole_images(parts_.maps.tensor(view), box);
+      const std::vector<Tensor<Real>> results =
+          data_gradient_kernel(call, tensor_of(gradient(reader, view, parts, read, frame), of.output));
+      copy_values(Part<Real>(whole_images(parts_.maps.tensor(layer), box), results[k].values), box, to);
+    }
+  }
+}
+
+template <class Real>
+void PartValues<Real>::list(const Reader& reader, std::uint32_t layer, const Box& box,
+                            std::set<GradientParts>& all, OpId only) const {
+  if (const auto of = reader.of.gradients.find(layer); of != reader.of.gradients.end())
+    for (const auto& [parts, pieces] : of->second)
+      if (std::any_of(pieces.begin(), pieces.end(), [&](const Piece& piece) {
+            return is_visible(reader, piece) && overlap(piece.part.box, box) &&
+                   (only == no_meaning || piece.operation == only);
+          }))
+        all.insert(parts);
+  for (const std::uint32_t view : parts_.lesson.index.readers_of(layer)) {
+    if (parts_.contents.has_data_gradient[view]) continue;
+    const std::vector<LayerIndex>& inputs = model().layers[view].inputs;
+    const auto k = static_cast<std::size_t>(
+        std::find(inputs.begin(), inputs.end(), static_cast<LayerIndex>(layer)) - inputs.begin());
+    if (const Box read = parts_.maps.readers(view, k, box); !read.empty())
+      list(reader, view, elements_alone(read), all, only);
+  }
+}
+
+/// Adds up two parts of a gradient, as DeviceValues does.
+template <class Real>
+void PartValues<Real>::add_up(const Reader& reader, std::uint32_t layer, const Box& box) {
+  std::set<GradientParts> all;
+  list(reader, layer, box, all);
+  const GradientParts& whole = parts_.contents.whole[layer];
+  const GradientParts *first = nullptr, *second = nullptr;
+  GradientParts best;
+  for (const GradientParts& a : all)
+    for (const GradientParts& b : all) {
+      if (&a == &b) break;
+      GradientParts both = united(a, b);
+      if (both.size() != a.size() + b.size() || both.size() <= best.size() || all.contains(both)) continue;
+      if (!std::includes(whole.begin(), whole.end(), both.begin(), both.end())) continue;
+      best = std::move(both), first = &a, second = &b;
+    }
+  if (best.empty())
+    miss(fmt::format("has nothing to add up of the gradient of the output of {}: a part is missing",
+                     name_of(layer)));
+  Part<Real> sum = gradient(reader, layer, *first, box, box);
+  copy_values(gradient(reader, layer, *second, box, box), box, sum, true);
+  reader.of.gradients[layer][best].push_back({std::move(sum), reader.means->operation});
+}
+
+template <class Real>
+void PartValues<Real>::add(const OpMeaning& means, std::uint64_t began) {
+  const Reader reader{micro_batches_[means.micro_batch], &means, 0, began};
+  const Box box = parts_.in_layout(means.layout, id_, parts_.maps.tensor(means.layer));
+  const GradientParts of{means.operation};
+  // The device may have nothing of its own: no filters.
+  std::set<GradientParts> own;
+  list(reader, means.layer, box, own, means.operation);
+  Part<Real> sum = own.contains(of) ? gradient(reader, means.layer, of, box, box, true) : Part<Real>(box);
+  for (const Piece& piece : reader.of.come[means.layer][of])
+    if (is_visible(reader, piece)) copy_values(piece.part, box, sum, true);
+  reader.of.gradients[means.layer][of].push_back({std::move(sum), means.operation});
+}
+
+// One by one: the class is instantiated in part_values.cpp.
+template bool PartValues<double>::is_made(std::uint32_t, const GradientParts&, const Box&) const;
+template Part<double> PartValues<double>::gradient(const Reader&, std::uint32_t, const GradientParts&,
+                                                   const Box&, const Box&, bool);
+template void PartValues<double>::hand_on(const Reader&, std::uint32_t, const GradientParts&, Part<double>&,
+                                          std::vector<Box>&);
+template void PartValues<double>::list(const Reader&, std::uint32_t, const Box&, std::set<GradientParts>&,
+                                       OpId) const;
+template void PartValues<double>::add_up(const Reader&, std::uint32_t, const Box&);
+template void PartValues<double>::add(const OpMeaning&, std::uint64_t);
+template bool PartValues<float>::is_made(std::uint32_t, const GradientParts&, const Box&) const;
+template Part<float> PartValues<float>::gradient(const Reader&, std::uint32_t, const GradientParts&,
+                                                 const Box&, const Box&, bool);
+template void PartValues<float>::hand_on(const Reader&, std::uint32_t, const GradientParts&, Part<float>&,
+                                         std::vector<Box>&);
+template void PartValues<float>::list(const Reader&, std::uint32_t, const Box&, std::set<GradientParts>&,
+                                      OpId) const;
+template void PartValues<float>::add_up(const Reader&, std::uint32_t, const Box&);
+template void PartValues<float>::add(const OpMeaning&, std::uint64_t);
+
+}  // namespace convoy::numerics

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/numerics/part_values.h"
+
+namespace convoy::inline numerics {
+
+template <class Real>
+typename PartValues<Real>::Carried PartValues<Real>::send(const CommMeaning::Result& result,
+                                                          const CommMeaning& means, std::int64_t first,
+                                                          std::uint64_t now) {
+  const Reader reader{micro_batches_[means.micro_batch], nullptr, first, now};
+  const Box box = parts_.in_layout(result.from, id_, parts_.tensor(result));
+  Carried carried{Part<Real>(box)};
+  if (result.operation == no_meaning) {
+    need_images(reader, box);
+    return carried;
+  }
+  const Operation& operation = parts_.lesson.graph.operations[result.operation];
+  if (box.empty()) return carried;
+  if (operation.phase == Phase::forward && operation.part == OperationPart::layer) {
+    if (const auto own = reader.of.outputs.find(operation.layer); own != reader.of.outputs.end())
+      for (const Piece& piece : own->second)
+        if (overlap(piece.part.box, box)) carried.pass = piece.pass;
+    if (means.kind == CommMeaning::Kind::results) {
+      carried.part = output(reader, static_cast<LayerIndex>(result.layer), box, box);
+      return carried;
+    }
+    std::vector<Box> missing{box};
+    if (const auto own = reader.of.sums.find(result.layer); own != reader.of.sums.end()) {
+      fill(reader, own->second, carried.part, missing);
+      carried.pass = own->second.back().pass;
+    }
+    if (!missing.empty())
+      miss(fmt::format("has not all of the part of {} that it sends", name_of(result.layer)));
+    return carried;
+  }
+  std::set<GradientParts> all;
+  list(reader, result.layer, box, all, result.operation);
+  GradientParts parts;  // as far as the operation has added it up
+  for (const GradientParts& each : all)
+    if (each.size() > parts.size()) parts = each;
+  if (parts.empty())
+    miss(
+        fmt::format("sends what {} makes for {}, which is not there", operation.name, name_of(result.layer)));
+  const bool is_part = means.kind == CommMeaning::Kind::parts && !parts_.meaning.has_images.empty();
+  carried.part = gradient(reader, result.layer, parts, box, box, is_part);
+  carried.parts = std::move(parts);
+  return carried;
+}
+
+template <class Real>
+void PartValues<Real>::receive(const CommMeaning::Result& result, const CommMeaning& means,
+                               const std::vector<const Carried*>& sent, bool in_group, std::uint64_t now) {
+  MicroBatch& of = micro_batches_[means.micro_batch];
+  const Box to = parts_.in_layout(result.to, id_, parts_.tensor(result));
+  if (to.empty()) return;
+  if (result.operation == no_meaning) {
+    for (const Carried* each : sent) of.images.push_back({intersection(each->part.box, to), now});
+    return;
+  }
+  const Phase phase = parts_.lesson.graph.operations[result.operation].phase;
+  if (means.kind == CommMeaning::Kind::parts && !in_group) {
+    for (const Carried* each : sent)
+      if (Part<Real> part = cut(each->part, to); !part.box.empty())
+        of.come[result.layer][each->parts].push_back({std::move(part), result.operation, now});
+    return;
+  }
+  if (means.kind == CommMeaning::Kind::parts) {
+    Piece sum{Part<Real>(to), result.operation, now};
+    GradientParts parts;
+    for (const Carried* each : sent) {
+      copy_values(each->part, to, sum.part, true);
+      if (each->parts.size() > parts.size()) parts = each->parts;
+      sum.pass = each->pass;
+    }
+    if (phase == Phase::forward) {
+      of.outputs[result.layer].push_back(std::move(sum));
+      return;
+    }
+    // In place of the device's own part of the sum.
+    const Box own = parts_.in_layout(result.from, id_, parts_.tensor(result));
+    Pieces& pieces = of.gradients[result.layer][parts];
+    std::erase_if(pieces, [&](const Piece& piece) { return overlap(piece.part.box, own); });
+    pieces.push_back(std::move(sum));
+    return;
+  }
+  for (const Carried* each : sent) {
+    Piece piece{cut(each->part, to), result.operation, now, in_group ? each->pass : std::nullopt};
+    if (piece.part.box.empty()) continue;
+    (phase == Phase::forward ? of.outputs[result.layer] : of.gradients[result.layer][each->parts])
+        .push_back(std::move(piece));
+  }
+}
+
+// One by one: the class is instantiated in part_values.cpp.
+template PartValues<double>::Carried PartValues<double>::send(const CommMeaning::Result&, const CommMeaning&,
+                                                              std::int64_t, std::uint64_t);
+template void PartValues<double>::receive(const CommMeaning::Result&, const CommMeaning&,
+                                          const std::vector<const Carried*>&, bool, std::uint64_t);
+template PartValues<float>::Carried PartValues<float>::send(const CommMeaning::Result&, const CommMeaning&,
+                                                            std::int64_t, std::uint64_t);
+template void PartValues<float>::receive(const CommMeaning::Result&, const CommMeaning&,
+                                         const std::vector<const Carried*>&, bool, std::uint64_t);
+
+}  // namespace convoy::numerics

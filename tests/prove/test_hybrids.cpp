@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "sim/base/input_error.h"
+#include "sim/prove/prove.h"
+#include "tests/prove/covered.h"
+#include "tests/prove/hybrids.h"
+#include "tests/prove/plan_mutants.h"
+
+using namespace convoy;
+using namespace convoy::lab;
+
+namespace {
+
+/// A shard's border one further on: of what devices do, or of what messages bring them.
+std::string move_shard(Plan& plan, Dice& dice) {
+  std::vector<PartLayout*> layouts;
+  for (PartLayout& layout : plan.meaning->layouts)
+    if (layout.size() > 1) layouts.push_back(&layout);
+  for (int tries = 0; tries < 20 && !layouts.empty(); ++tries) {
+    PartLayout& layout = *dice.one_of(layouts);
+    Region& region = layout[static_cast<std::size_t>(dice.between(0, static_cast<int>(layout.size()) - 1))];
+    std::vector<IndexRanges*> axes;
+    for (IndexRanges* axis :
+         {&region.images, &region.channels, &region.rows, &region.columns, &region.inputs})
+      if (*axis && !(*axis)->empty()) axes.push_back(axis);
+    if (axes.empty()) continue;
+    IndexRanges& axis = *dice.one_of(axes);
+    IndexRange& range =
+        (*axis)[static_cast<std::size_t>(dice.between(0, static_cast<int>(axis->size()) - 1))];
+    if (dice.coin())
+      ++range.begin;
+    else
+      --range.end;
+    if (range.begin >= range.end) std::erase(*axis, range);
+    return "a border";
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("proof: random hybrids, alone and as stages, with replicas, micro-batches, schemes and ZeRO") {
+  std::map<std::string, int> kinds;
+  for (unsigned seed = 1; seed <= 120; ++seed) {
+    Dice dice(seed + 52'000);
+    const HybridExperiment of(dice);
+    CAPTURE(seed);
+    CAPTURE(of.model);
+    CAPTURE(of.strategy);
+    CAPTURE(of.devices);
+    const lab::Experiment it(of.model, of.cluster, of.strategy, of.batch);
+    const Proof proof = proof_of(it, plan_with_meaning(it));
+    CHECK_MESSAGE(proof.outcome == Proof::Outcome::proved, proof.text);
+    ++kinds[of.conv], ++kinds["fc " + of.fc], ++kinds[of.stages > 1 ? "pipeline" : "alone"];
+  }
+  for (const auto& [kind, count] : kinds) CHECK_MESSAGE(count >= 2, kind);
+}
+
+TEST_CASE("proof: what a hybrid's plan means costs the plan nothing") {
+  Dice dice(1);
+  const HybridExperiment of(dice);
+  const lab::Experiment it(of.model, of.cluster, of.strategy, of.batch);
+  const Plan with = plan_with_meaning(it);
+  REQUIRE(with.roles.size() == it.plan().roles.size());
+  for (std::size_t r = 0; r < with.roles.size(); ++r) {
+    REQUIRE(with.roles[r].program.size() == it.plan().roles[r].program.size());
+    for (TaskId t = 0; t < with.roles[r].program.size(); ++t) {
+      const Task &a = with.roles[r].program[t], &b = it.plan().roles[r].program[t];
+      CHECK(a.name == b.name);
+      CHECK(a.after == b.after);
+      REQUIRE(a.ops.size() == b.ops.size());
+      for (std::size_t i = 0; i < a.ops.size(); ++i) {
+        CHECK(a.ops[i].work == b.ops[i].work);
+        CHECK(b.ops[i].meaning == no_meaning);
+      }
+    }
+  }
+}
+
+TEST_CASE("proof: networks of the zoo as hybrids") {
+  for (const auto& [model, strategy] : std::vector<std::pair<std::string, std::string>>{
+           {"alexnet", "{kind: hybrid, conv: batch, fc: filter, scheme: b}"},
+           {"vgg16", "{kind: hybrid, conv: {height: 2, width: 2}, fc: pairs}"},
+           {"resnet18", "{kind: hybrid, conv: height, fc: replicated, replicas: 2}"},
+           {"resnet18", "{kind: hybrid, conv: pairs, fc: channel, micro_batches: 2, zero: 3}"},
+           {"mobilenet_v2", "{kind: hybrid, conv: filter, fc: filter}"},
+           {"shufflenet_v2_x1_0", "{kind: hybrid, conv: filter, fc: replicated}"},
+           {"vit_b_16", "{kind: hybrid, fc: pairs, replicas: 2}"},
+           {"resnet18",
+            "{kind: pipeline, stages: 2, micro_batches: 2, recompute: always, inner: {kind: hybrid, conv: "
+            "width, "
+            "fc: replicated}}"}}) {
+    CAPTURE(model);
+    CAPTURE(strategy);
+    const lab::Experiment it("{name: " + model + "}", star(4, "10GB/s", "1us"), strategy, 4);
+    const Proof proof = proof_of(it, plan_with_meaning(it));
+    CHECK_MESSAGE(proof.outcome == Proof::Outcome::proved, proof.text);
+  }
+}
+
+TEST_CASE("proof: hybrids that recompute segments, and their exchanges with them") {
+  for (const Recomputation how : {Recomputation::blocks, Recomputation::sqrt})
+    for (const std::string strategy : {"{kind: hybrid, conv: height, fc: replicated}",
+                                       "{kind: hybrid, conv: pairs, fc: filter, replicas: 2}",
+                                       "{kind: hybrid, conv: batch, fc: channel, zero: 3}"}) {
+      TrainingOptions options;
+      options.recompute = how;
+      CAPTURE(strategy);
+      const lab::Experiment it = lab::Experiment::with_global_batch(
+          "{name: resnet18}", star(4, "10GB/s", "1us"), strategy, 16, options);
+      const Proof proof = proof_of(it, plan_with_meaning(it));
+      CHECK_MESSAGE(proof.outcome == Proof::Outcome::proved, proof.text);
+    }
+}
+
+TEST_CASE("proof: of 200 hybrids with a mistake, at least 95 of 100 are refused") {
+  const std::vector<PlanMutant> of_plans{
+      PlanMutant::message_dropped,   PlanMutant::send_dropped,      PlanMutant::round_too_few,
+      PlanMutant::bucket_twice,      PlanMutant::tensor_twice,      PlanMutant::gradient_lost,
+      PlanMutant::result_lost,       PlanMutant::operation_dropped, PlanMutant::wait_removed,
+      PlanMutant::border_off_by_one, PlanMutant::bytes_off_by_one,  PlanMutant::micro_batch_twice,
+      PlanMutant::update_dropped,    PlanMutant::work_changed};
+  int made = 0, refused = 0;
+  std::string let_through;
+  std::map<int, int> made_of, refused_of;
+  for (unsigned seed = 1; made < 200 && seed < 600; ++seed) {
+    Dice dice(seed + 91'000);
+    const HybridExperiment of(dice);
+    const lab::Experiment it(of.model, of.cluster, of.strategy, of.batch);
+    Plan plan = plan_with_meaning(it);
+    const double images = images_asked_for(it, plan);
+    plan.meaning = std::make_shared<Meaning>(*plan.meaning);
+    std::vector<int> kinds(of_plans.size() + 1);
+    std::iota(kinds.begin(), kinds.end(), 0);
+    std::stable_sort(kinds.begin(), kinds.end(), [&](int a, int b) { return made_of[a] < made_of[b]; });
+    std::string what;
+    int kind = 0;
+    for (std::size_t i = 0; i < kinds.size() && what.empty(); ++i) {
+      const auto own = static_cast<std::size_t>(kind = kinds[i]);
+      what = own < of_plans.size() ? change(plan, it.graph(), of_plans[own], dice) : move_shard(plan, dice);
+    }
+    if (what.empty()) continue;
+    ++made, ++made_of[kind];
+    const Proof proof = prove_plan(plan, it.report(), it.graph(), it.machine(), images);
+    if (proof.outcome != Proof::Outcome::proved) {
+      CHECK_FALSE(proof.text.empty());
+      ++refused, ++refused_of[kind];
+      continue;
+    }
+    let_through += fmt::format("seed {}, mutant {}, {}: {}\n", seed, kind, what, of.strategy);
+  }
+  MESSAGE(refused << " of " << made << " mutants refused; let through:\n" << let_through);
+  CHECK(made >= 150);
+  CHECK_MESSAGE(100 * refused >= 95 * made, let_through);
+  for (const auto& [kind, count] : made_of) CHECK_MESSAGE(refused_of[kind] > 0, kind);
+}
