@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,8 +25,13 @@ std::string newest_day(const PriceTable& table);
 /// same. @param without a provider that is left out. 0 where no machine was seen twice
 double price_variance_a_year(const std::vector<Price>& prices, Market market, std::string_view without = "");
 
+/// How many providers price_variance_a_year() is the mean of.
+std::size_t price_providers(const std::vector<Price>& prices, Market market, std::string_view without = "");
+
 /// Four of five prices that were last seen so many years ago are by now within this much, as log(price), of what
-/// they were, by the program's own table. 0 for one that is not old.
+/// they were, by the program's own table. So few providers tell their variance with a doubt of its own, so that it is
+/// as many deviations as Student's t distribution has, with as many degrees of freedom as there are providers. 0 for
+/// a price that is not old.
 double price_reach(Market market, double age_years);
 
 }  // namespace convoy::topologies

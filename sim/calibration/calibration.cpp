@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <iterator>
 #include <map>
 #include <optional>
 
 #include "sim/base/data_path.h"
+#include "sim/base/students_t.h"
 #include "sim/calibration/fit_parameters.h"
 #include "sim/calibration/measured_hosts.h"
 #include "sim/costs/residuals.h"
@@ -101,10 +101,6 @@ void add_once(std::vector<Precision>& list, Precision precision) {
   if (std::find(list.begin(), list.end(), precision) == list.end()) list.push_back(precision);
 }
 
-/// Without long double, as sim/results/schedule_summary.cpp.
-using StudentsT = boost::math::students_t_distribution<
-    double, boost::math::policies::policy<boost::math::policies::promote_double<false>>>;
-
 /// A row that a device is fitted to.
 struct Fitted {
   std::string network;  ///< that it is a step or a part of; "" for kernels
@@ -169,8 +165,7 @@ std::size_t add_evidence(const DeviceType& device, const std::vector<Fitted>& ro
       ++count;
     }
   }
-  const double wider =
-      boost::math::quantile(StudentsT(static_cast<double>(networks.size())), 0.9) / quantile_80;
+  const double wider = students_t_quantile(static_cast<double>(networks.size()), 0.9) / quantile_80;
   fitted.evidence_left_out_error = errors / count;
   fitted.evidence_spread =
       std::sqrt(std::max(repeated * repeated, (wider * wider * squares - of_steps) / count));

@@ -102,9 +102,17 @@ std::vector<LeftOutRow> cross_validate(const std::vector<Measurement>& measureme
       row.kind = kinds[members[i]];
       seen.tell(row, fit.rows()[members[i]].device);
       const HierarchyRow& fitted = fit.rows()[members[i]];
+      const DeviceType& device = hierarchy.devices()[fitted.device];
+      if (products_follow_framework(device)) {
+        const std::map<Framework, double> factors = fit.factors_on(device.generation);
+        row.generation_unseen = !factors.contains(row.measurement.software);
+        if (row.generation_unseen) {
+          row.generation_slope = on_host.generation_slope;
+          for (const auto& [framework, factor] : factors) row.generation_factors.push_back(factor);
+        }
+      }
       row.of_device = fit.device_spread(fitted.device);
-      row.of_kernels = unseen_kernels_spread(hierarchy.devices()[fitted.device], row.measurement.precision,
-                                             fitted.software.costs);
+      row.of_kernels = unseen_kernels_spread(device, row.measurement.precision, fitted.software.costs);
     }
     fit.set_x(with_all);
   }

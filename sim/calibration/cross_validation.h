@@ -30,9 +30,14 @@ struct LeftOutRow {
   bool device_unseen = false;    ///< no network of the device was fitted
   bool networks_unseen = false;  ///< some were, but none of this kind, or none of this kind with its framework
   bool software_unseen = false;  ///< no kernels of the framework's way of execution were
+  /// Products are up to the framework on the device (products_follow_framework), and none of its figures on that
+  /// generation was fitted; then also how the others' products are (Posterior::factors_on).
+  bool generation_unseen = false;
+  std::vector<double> generation_factors = {};
   double of_device = 0;          ///< standard deviation of log(seconds) that the device's evidence then says
   double of_kernels = 0;         ///< unseen_kernels_spread
   double host_slope = 0;         ///< of log(without_s) by log(how slow the host is)
+  double generation_slope = 0;   ///< the same by log(time of products) where generation_unseen; else 0
 };
 
 /// Cross-validation of fit_catalogue: for every group of whole networks, the fit without it, on a typical

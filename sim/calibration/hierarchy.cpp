@@ -273,6 +273,7 @@ void Hierarchy::add_software_links(Framework framework, ExecutionMode execution,
   }
   // Which of its kernels cuDNN has for an old generation is up to its version, and so to the framework's.
   Link& kepler = links.emplace_back();
+  kepler.is_generation = true;
   kepler.put = [](double v, std::size_t, DeviceType&, Software& s) { s.costs.kepler = v; };
   kepler.terms = {unknown(std::string(to_string(framework)) + ".kepler", 0, 0.2)};
   Link& feed = links.emplace_back();

@@ -47,7 +47,8 @@ class Hierarchy {
     std::vector<Term> terms;
     void (*put)(double value, std::size_t parameter, DeviceType& device, Software& software) = nullptr;
     std::size_t parameter = 0;
-    bool is_host = false;  ///< how slow the host is
+    bool is_host = false;        ///< how slow the host is
+    bool is_generation = false;  ///< SoftwareCosts::kepler
   };
 
   const std::vector<DeviceType>& devices() const { return devices_; }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/calibration/least_squares.h"
+#include "sim/costs/software_evidence.h"
 
 namespace convoy::inline calibration {
 namespace {
@@ -176,6 +177,16 @@ Posterior::OnTypicalHost Posterior::on_typical_host(HierarchyRow row, const Host
   on_host.seconds = seconds_at(typical);
   on_host.slope =
       std::log(seconds_at(typical * factor) / seconds_at(typical / factor)) / (2 * std::log(factor));
+  if (!products_follow_framework(hierarchy_.devices()[row.device])) return on_host;
+  const auto products =
+      std::find_if(links.begin(), links.end(), [](const auto& link) { return link.is_generation; });
+  const double usual = products->value;
+  const auto seconds_with = [&](double times) {
+    products->value = usual * times;
+    return seconds_at(typical);
+  };
+  on_host.generation_slope =
+      std::log(seconds_with(factor) / seconds_with(1 / factor)) / (2 * std::log(factor));
   return on_host;
 }
 
@@ -187,7 +198,28 @@ double Posterior::device_spread(std::size_t device) {
   typical.images_per_s = 1;
   const bool tensor = type.has_tensor_cores() && type.runs(Precision::fp16);
   typical.precision = tensor ? Precision::fp16 : Precision::fp32;
-  return spread_of(hierarchy_.row_of(typical, device));
+  double spread = 0;
+  if (products_follow_framework(type))
+    for (const auto& [framework, factor] : factors_on(type.generation)) {
+      typical.software = framework;
+      typical.execution = default_execution(framework);
+      spread = std::max(spread, spread_of(hierarchy_.row_of(typical, device)));
+    }
+  return spread > 0 ? spread : spread_of(hierarchy_.row_of(typical, device));
+}
+
+std::map<Framework, double> Posterior::factors_on(const std::string& generation) {
+  std::map<Framework, double> factors;
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    if (!counted_[r] || rows_[r].is_kernel) continue;
+    if (hierarchy_.devices()[rows_[r].device].generation != generation) continue;
+    const auto link = std::find_if(links_[r].begin(), links_[r].end(),
+                                   [](const Hierarchy::Link& each) { return each.is_generation; });
+    if (link == links_[r].end()) continue;  // of a CPU
+    Hierarchy::set_values(links_[r], x_);
+    factors[rows_[r].framework] = link->value;
+  }
+  return factors;
 }
 
 double Posterior::residual(std::size_t row) {

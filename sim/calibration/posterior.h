@@ -3,6 +3,7 @@
 
 #include <Eigen/Dense>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -47,11 +48,18 @@ class Posterior {
     double seconds = 0;
     /// Of log(seconds) by log(how slow the host is), between hosts that are 1.4 times slower and quicker.
     double slope = 0;
+    /// The same by log(time of products), where that is up to the framework (products_follow_framework); else 0.
+    double generation_slope = 0;
   };
   OnTypicalHost on_typical_host(HierarchyRow row, const HostFactors& hosts);
   /// Standard deviation of log(seconds) that the posterior leaves of a typical step on a device, which is its
-  /// evidence in the catalogue: ResNet-50 on 64 images, in half precision where it has units for that.
+  /// evidence in the catalogue: ResNet-50 on 64 images, in half precision where it has units for that. Where
+  /// products are up to the framework (products_follow_framework), with the least known of the frameworks that
+  /// have rows on the device's generation: another one is an unknown of its own (Unknown::generation).
   double device_spread(std::size_t device);
+  /// By framework with counted rows of networks on GPUs of this generation: by how much it lengthens products there
+  /// (SoftwareCosts::kepler).
+  std::map<Framework, double> factors_on(const std::string& generation);
   /// log(predicted / measured seconds) of a row.
   double residual(std::size_t row);
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "sim/costs/software_evidence.h"
+
 namespace convoy::inline costs {
 namespace {
 
@@ -160,7 +162,7 @@ double kernel_time_s(const Work& work, double images, Precision precision, Layou
 
 /// SoftwareCosts' factor on the time of kernels of this class.
 double factor_of(KernelClass kernel, const SoftwareCosts& costs, const DeviceType& device) {
-  const double of_generation = is_product(kernel) && device.generation == "kepler" ? costs.kepler : 1;
+  const double of_generation = is_product(kernel) && products_follow_framework(device) ? costs.kepler : 1;
   if (kernel == KernelClass::convolution_depthwise) return of_generation * costs.depthwise;
   if (is_product(kernel)) return of_generation * costs.convolution;
   if (kernel == KernelClass::normalization) return costs.normalization;
@@ -291,6 +293,12 @@ double issue_time_s(const Work& work, double images, const Software& software, c
 
 double begin_time_s(const Software& software, const DeviceType& device) {
   return device.issue_factor > 0 ? software.costs.issue_step_s * device.issue_factor : 0;
+}
+
+CostModel CostModel::with(const Software& software) const {
+  CostModel other = *this;
+  other.software_ = software;
+  return other;
 }
 
 double CostModel::scale(const DeviceType& device) const {

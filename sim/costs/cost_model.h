@@ -71,6 +71,8 @@ class CostModel {
   double scale(const DeviceType& device) const;
   Precision precision() const { return software_.precision; }
   const Software& software() const { return software_; }
+  /// The same with other costs of software.
+  CostModel with(const Software& software) const;
   bool operator==(const CostModel&) const = default;
 
  private:

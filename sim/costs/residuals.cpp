@@ -118,6 +118,13 @@ const FittedNetworks* fitted_networks(const DeviceType& device) {
   return nullptr;
 }
 
+/// Standard deviation of log(step time) that one of log(factor) gives: half of what lies between the steps at the
+/// ends of the factor's 80 % interval.
+double spread_between(const std::function<double(double factor)>& step_s, double of_factor) {
+  const double end = std::exp(quantile_80 * of_factor), quicker_s = step_s(1 / end);
+  return quicker_s > 0 ? std::log(step_s(end) / quicker_s) / (2 * quantile_80) : 0;
+}
+
 /// By its owner: the fit told how far networks are off that it had not seen.
 bool is_calibrated(const DeviceType& device) { return device.evidence_left_out_error > 0; }
 
@@ -177,6 +184,18 @@ double unseen_networks_spread(const DeviceType& device, std::size_t network_kind
   return of_device || of_framework ? unknown_spread(Unknown::networks) : 0;
 }
 
+double unseen_generation_spread(const DeviceType& device, Framework framework,
+                                const std::function<double(double factor)>& step_s) {
+  if (device.evidence_spread == 0 || is_calibrated(device) || !products_follow_framework(device)) return 0;
+  const auto fitted = fitted_figures().frameworks.find(std::string(to_string(framework)));
+  const auto is_of_generation = [&](const auto& of_device) {
+    return catalogue_device(of_device.first).generation == device.generation;
+  };
+  if (fitted != fitted_figures().frameworks.end() && std::ranges::any_of(fitted->second, is_of_generation))
+    return 0;
+  return spread_between(step_s, unknown_spread(Unknown::generation));
+}
+
 double device_spread(const DeviceType& device) {
   if (device.evidence_spread == 0 || device_is_seen(device)) return device.evidence_spread;
   return std::max(device.evidence_spread, left_out_device_spread());
@@ -189,12 +208,12 @@ double anchored_spread(double images, double measured_images) {
 
 double unknown_host_spread(const DeviceType& device, const std::function<double(const DeviceType&)>& step_s) {
   if (device.issue_factor <= 0 || is_calibrated(device)) return 0;
-  const double factor = std::exp(quantile_80 * unknown_spread(Unknown::hosts));
-  DeviceType slower = device, quicker = device;
-  slower.issue_factor *= factor;
-  quicker.issue_factor /= factor;
-  const double quicker_s = step_s(quicker);
-  return quicker_s > 0 ? std::log(step_s(slower) / quicker_s) / (2 * quantile_80) : 0;
+  const auto on_host = [&](double factor) {
+    DeviceType other = device;
+    other.issue_factor *= factor;
+    return step_s(other);
+  };
+  return spread_between(on_host, unknown_spread(Unknown::hosts));
 }
 
 std::size_t residual_kind(const std::vector<Work>& works, double images, Precision precision) {

@@ -38,8 +38,12 @@ enum class Unknown : std::uint8_t {
   networks,  ///< networks of this kind on this device or with this framework, of which other kinds were fitted
   software,  ///< kernels of the framework's way of execution (software_evidence.h)
   hosts,     ///< log(time to issue an operation): how fast the host issues, of which nobody says anything
+  /// log(time of products) with the framework on a generation of GPUs, of which others' figures were fitted, where
+  /// that is up to the framework (products_follow_framework)
+  generation,
 };
-inline constexpr std::array<std::string_view, 4> unknown_names{"machine", "networks", "software", "hosts"};
+inline constexpr std::array<std::string_view, 5> unknown_names{"machine", "networks", "software", "hosts",
+                                                               "generation"};
 /// @throws InputError if the file is wrong
 double unknown_spread(Unknown unknown);
 
@@ -58,6 +62,14 @@ std::string unseen_device_text(const DeviceType& device);
 /// catalogue has its figures. @throws InputError if a file is wrong
 double unseen_networks_spread(const DeviceType& device, std::size_t network_kind, Framework framework,
                               ExecutionMode execution);
+
+/// What unknown_spread(generation) adds to log(step time): half of what lies between steps whose products take
+/// longer and shorter by the ends of its 80 % interval. 0 where a figure of the framework on the device's generation
+/// was fitted (topologies/catalog/software/networks.csv), or products take as long with all frameworks, or the
+/// device is exact or its owner calibrated it. @throws InputError if a file is wrong
+/// @param step_s of the step on the device where products take `factor` times as long
+double unseen_generation_spread(const DeviceType& device, Framework framework,
+                                const std::function<double(double factor)>& step_s);
 
 /// Standard deviation of log(time) that is left open by a device's own parameters: its evidence, or that of
 /// a device that was left out of the fit where none of its networks was fitted. @throws InputError: a wrong file

@@ -18,6 +18,10 @@ int software_kernel_rows(Framework framework, ExecutionMode execution);
 /// were fitted.
 double software_spread(Framework framework, ExecutionMode execution);
 
+/// Whether the time of products on the device is up to the framework (SoftwareCosts::kepler): which kernels cuDNN
+/// has for an old generation is up to its release.
+inline bool products_follow_framework(const DeviceType& device) { return device.generation == "kepler"; }
+
 /// Additional standard deviation of log(time) if no published figure was fitted to these kernels of a
 /// catalogue device, even if there are figures of the device: that of the typical `convolution_3x3` before
 /// any measurement (docs/cost_model.md). 0 elsewhere. Such kernels are

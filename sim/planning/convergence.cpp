@@ -70,25 +70,40 @@ std::string optimizer_of(const CsvTable& csv, const CsvRow& row) {
   return csv.find(row, "optimizer") ? csv.text(row, "optimizer") : "";
 }
 
-/// The rows of the optimizer that was asked for, else of the first one, become the table's points.
+/// The one of a table's optimizers that is nearest to what training has (OptimizerAsked::trained).
+/// @param optimizers not empty
+std::string nearest_optimizer(const std::vector<std::string>& optimizers, Optimizer trained) {
+  static const std::map<Optimizer, std::vector<std::string>> nearest{
+      {Optimizer::sgd, {"sgd", "momentum", "nesterov", "lars"}},
+      {Optimizer::momentum, {"momentum", "sgd", "nesterov", "lars"}},
+      {Optimizer::adam, {"adam", "adamw", "lamb"}}};
+  for (const std::string& name : nearest.at(trained))
+    if (std::find(optimizers.begin(), optimizers.end(), name) != optimizers.end()) return name;
+  return optimizers.front();
+}
+
+/// The rows of one optimizer become the table's points.
 /// @param rows of the table's goal, not empty
 void take_rows(ConvergenceTable& table, const CsvTable& csv, const std::vector<const CsvRow*>& rows,
-               const std::string& asked, const SourcePos& asked_pos) {
+               const OptimizerAsked& asked) {
   for (const CsvRow* row : rows)
     if (std::string name = optimizer_of(csv, *row);
         std::find(table.optimizers.begin(), table.optimizers.end(), name) == table.optimizers.end())
       table.optimizers.push_back(std::move(name));
-  table.optimizer = asked.empty() ? table.optimizers.front() : asked;
+  table.optimizer = !asked.name.empty() ? asked.name
+                    : asked.trained     ? nearest_optimizer(table.optimizers, *asked.trained)
+                                        : table.optimizers.front();
   std::vector<ConvergencePoint> points;
   for (const CsvRow* row : rows)
     if (optimizer_of(csv, *row) == table.optimizer) points.push_back(read_row(csv, *row));
   if (points.empty()) {
     std::vector<std::string> known = table.optimizers;
     std::erase(known, "");
-    throw InputError(
-        asked_pos, known.empty() ? fmt::format("goal.optimizer: the rows of {} do not say theirs", table.name)
-                                 : fmt::format("goal.optimizer: no rows with '{}'{}; {} has those of {}",
-                                               asked, suggestion(asked, known), table.name, list_of(known)));
+    throw InputError(asked.pos,
+                     known.empty()
+                         ? fmt::format("goal.optimizer: the rows of {} do not say theirs", table.name)
+                         : fmt::format("goal.optimizer: no rows with '{}'{}; {} has those of {}", asked.name,
+                                       suggestion(asked.name, known), table.name, list_of(known)));
   }
   table.points = merged(std::move(points));
 }
@@ -134,8 +149,7 @@ std::vector<std::string> goal_names() {
   return {names.begin(), names.end()};
 }
 
-ConvergenceTable load_goal(const std::string& name, const SourcePos& pos, const std::string& optimizer,
-                           const SourcePos& optimizer_pos) {
+ConvergenceTable load_goal(const std::string& name, const SourcePos& pos, const OptimizerAsked& optimizer) {
   const CsvTable& csv = shipped_table();
   ConvergenceTable table;
   table.name = name;
@@ -153,12 +167,11 @@ ConvergenceTable load_goal(const std::string& name, const SourcePos& pos, const 
     throw InputError(
         pos, fmt::format("unknown goal '{}'{}; there are {}", name, suggestion(name, names), list_of(names)));
   }
-  take_rows(table, csv, rows, optimizer, optimizer_pos);
+  take_rows(table, csv, rows, optimizer);
   return table;
 }
 
-ConvergenceTable read_convergence(const std::string& file, const std::string& optimizer,
-                                  const SourcePos& optimizer_pos) {
+ConvergenceTable read_convergence(const std::string& file, const OptimizerAsked& optimizer) {
   const CsvTable csv(file, own_columns, {"batch", "epochs"});
   if (csv.rows().empty())
     throw InputError(csv.header(), "no rows: at least one batch with its epochs is needed");
@@ -166,7 +179,7 @@ ConvergenceTable read_convergence(const std::string& file, const std::string& op
   table.name = table.text = file;
   std::vector<const CsvRow*> rows;
   for (const CsvRow& row : csv.rows()) rows.push_back(&row);
-  take_rows(table, csv, rows, optimizer, optimizer_pos);
+  take_rows(table, csv, rows, optimizer);
   return table;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/work.h"
 #include "sim/base/input_error.h"
 #include "topologies/sources.h"
 
@@ -58,14 +59,22 @@ struct ConvergenceTable {
 
 /// Names of the tables that come with the program (results/published/convergence.csv), sorted.
 std::vector<std::string> goal_names();
-/// @param optimizer whose rows are taken; "": the first that the table lists
-/// @throws InputError at `pos`: no table of that name; at `optimizer_pos`: it has no rows of that optimizer
-ConvergenceTable load_goal(const std::string& name, const SourcePos& pos, const std::string& optimizer = "",
-                           const SourcePos& optimizer_pos = {});
+/// Whose rows of a table are taken.
+struct OptimizerAsked {
+  std::string name;  ///< "lars"; "": those of the optimizer that is nearest to `trained`
+  SourcePos pos;     ///< of the name
+  /// What training has. SGD, with momentum or without, is nearest to itself, then to LARS, which scales its steps by
+  /// layer; Adam to itself, then to LAMB, which does the same to Adam's. Otherwise, and with nothing: the first that
+  /// the table lists.
+  std::optional<Optimizer> trained = {};
+};
+
+/// @throws InputError at `pos`: no table of that name; at the optimizer's: it has no rows of it
+ConvergenceTable load_goal(const std::string& name, const SourcePos& pos,
+                           const OptimizerAsked& optimizer = {});
 /// A user's table: CSV with columns batch, epochs and, optional, least, most, runs, optimizer, source. Rows of one
 /// batch become one, their mean by runs. @throws InputError as load_goal
-ConvergenceTable read_convergence(const std::string& file, const std::string& optimizer = "",
-                                  const SourcePos& optimizer_pos = {});
+ConvergenceTable read_convergence(const std::string& file, const OptimizerAsked& optimizer = {});
 
 /// Least squares of the relative errors: minimises the sum of ((a + b B) / E - 1)^2, epochs = a, noise scale
 /// = a / b. Nothing where fewer than two batches are given, or epochs do not grow with the batch.

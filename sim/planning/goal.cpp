@@ -52,8 +52,9 @@ const Keys<WrittenGoal>& written_goal_keys() {
       optional_number_key<Written>("epochs", "", 1e-9, most_epochs,
                                    "whatever the batch; with noise_scale those of the smallest batches",
                                    &Written::epochs),
-      optional_text_key<Written>("optimizer", "the table's first", "a name such as lars",
-                                 "with target or table: whose rows are taken", &Written::optimizer)
+      optional_text_key<Written>("optimizer", "the table's nearest to that of training",
+                                 "a name such as lars", "with target or table: whose rows are taken",
+                                 &Written::optimizer)
           .at(&Written::optimizer_pos),
       flag_key<Written>("extrapolate",
                         "with target or table: batches below the table follow the noise scale that fits it, "
@@ -84,7 +85,7 @@ std::string kind_of_goal(const YamlMap& map) {
 
 }  // namespace
 
-Goal Goal::read(const YamlNode& node, std::optional<double> samples) {
+Goal Goal::read(const YamlNode& node, std::optional<double> samples, Optimizer trained) {
   YamlMap map(node, "goal");
   WrittenGoal written;
   read_part(written_goal_keys(), map, written);
@@ -92,10 +93,9 @@ Goal Goal::read(const YamlNode& node, std::optional<double> samples) {
   Goal goal;
   goal.pos_ = written.pos;
   if (kind == "target" || kind == "table") {
-    ConvergenceTable table =
-        kind == "target"
-            ? load_goal(written.target, written.target_pos, written.optimizer, written.optimizer_pos)
-            : read_convergence(written.table, written.optimizer, written.optimizer_pos);
+    const OptimizerAsked optimizer{written.optimizer, written.optimizer_pos, trained};
+    ConvergenceTable table = kind == "target" ? load_goal(written.target, written.target_pos, optimizer)
+                                              : read_convergence(written.table, optimizer);
     if (!samples) samples = table.samples;
     goal.text_ = table.text + (table.optimizer.empty() ? "" : " with " + table.optimizer);
     goal.optimizer_given_ = !written.optimizer.empty();

@@ -15,8 +15,9 @@ namespace convoy::inline planning {
 /// `goal:` of a plan (goal_keys()): how long to train, and what is done beside training.
 class Goal {
  public:
-  /// @param samples of `training.dataset`, where given; a table may know them too. @throws InputError
-  static Goal read(const YamlNode& node, std::optional<double> samples);
+  /// @param samples of `training.dataset`, where given; a table may know them too
+  /// @param trained `training.optimizer` @throws InputError
+  static Goal read(const YamlNode& node, std::optional<double> samples, Optimizer trained);
 
   /// Nothing where the batch lies above the goal's table, or below one that is not extrapolated. Of a target whose
   /// epochs are of another number of images: so many that as many images are seen.

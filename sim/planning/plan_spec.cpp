@@ -205,13 +205,19 @@ std::optional<double> samples_of(const YamlNode& training) {
   return static_cast<double>(map.map("dataset").integer("samples", 1));
 }
 
+Optimizer optimizer_of(const YamlNode& training) {
+  YamlMap map(training, "training");
+  return read_choice<Optimizer>(map, "optimizer", texts_of_names(optimizer_names),
+                                TrainingOptions{}.optimizer);
+}
+
 /// `training:` and `plan:` are read together, since each may say the batch and the precision.
 void read_training_and_plan(YamlMap& tree, PlanSpec& spec) {
   YamlMap plan = tree.map("plan");
   spec.training = fixed_training(tree.node("training"), plan, spec.batches, spec.precisions);
   if (const YamlNode* input = YamlMap(spec.training, "training").find("input"))
     spec.input = read_input(*input, "training.input");
-  spec.goal = Goal::read(tree.node("goal"), samples_of(spec.training));
+  spec.goal = Goal::read(tree.node("goal"), samples_of(spec.training), optimizer_of(spec.training));
   read_part(all_plan_keys(), std::move(plan), spec);
 }
 
@@ -303,10 +309,7 @@ PlanSpec read_tree(const YamlNode& whole, const std::string& name,
   read_part(plan_file_keys(), std::move(tree), spec);
   const YamlNode* network =
       spec.model.kind == YamlNode::Kind::mapping ? spec.model.find("name") : &spec.model;
-  YamlMap training(spec.training, "training");
-  const auto optimizer = read_choice<Optimizer>(training, "optimizer", texts_of_names(optimizer_names),
-                                                TrainingOptions{}.optimizer);
-  spec.doubts = spec.goal.doubts(network ? network->scalar : "", optimizer);
+  spec.doubts = spec.goal.doubts(network ? network->scalar : "", optimizer_of(spec.training));
   return spec;
 }
 

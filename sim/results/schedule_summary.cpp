@@ -3,18 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <functional>
 #include <numeric>
 
+#include "sim/base/students_t.h"
+
 namespace convoy::inline results {
 namespace {
-
-/// Without long double: boost fills tables for it before main, and valgrind, whose long double is a double,
-/// does not survive that.
-using InDouble = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
-using StudentsT = boost::math::students_t_distribution<double, InDouble>;
 
 double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -55,7 +51,7 @@ double half_width_of_mean(const std::vector<double>& values) {
   const double middle = mean(values), count = static_cast<double>(values.size());
   double squares = 0;
   for (const double v : values) squares += (v - middle) * (v - middle);
-  const double t = boost::math::quantile(StudentsT(count - 1), 0.975);
+  const double t = students_t_quantile(count - 1, 0.975);
   return t * std::sqrt(squares / (count - 1) / count);
 }
 

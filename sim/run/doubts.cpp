@@ -107,6 +107,19 @@ double spread_of_software(const Computing& of) {
   return fitted ? software_spread(options.framework, options.execution) : 0;
 }
 
+/// The spread that the framework's products leave on a generation of GPUs on which nobody measured it
+/// (unseen_generation_spread).
+double spread_of_generation(const Computing& of, double images) {
+  double spread = 0;
+  for (const DeviceType& type : of.types)
+    spread = std::max(spread, unseen_generation_spread(type, of.graph->options.framework, [&](double factor) {
+                        Software software = of.cost.software();
+                        software.costs.kepler *= factor;
+                        return step_time_s(*of.graph, images, of.cost.with(software), type);
+                      }));
+  return spread;
+}
+
 /// Standard deviation of log(step time of one device) due to not knowing how fast its host issues operations
 /// (unknown_host_spread): 0 if every server states its `host.issue_factor`.
 double spread_of_hosts(const Computing& of, double images) {
@@ -134,7 +147,7 @@ ComputeSpreads spreads_of(const ImagesComputed& computed) {
   for (const DeviceType& type : of.types)
     spreads.parameters = std::max(spreads.parameters, parameter_spread(of, type, kind));
   if (spreads.parameters == 0) return {};
-  spreads.software = spread_of_software(of);
+  spreads.software = std::hypot(spread_of_software(of), spread_of_generation(of, of_device));
   spreads.hosts = spread_of_hosts(of, of_device);
   for (const DeviceType& type : of.types)
     spreads.steps = std::max(spreads.steps, std::hypot(residual_spread(kind), machine_spread(type)));
@@ -197,7 +210,11 @@ Source source_of_kernels(const PreparedRun& run, double spread) {
     text += fmt::format("; none in {} of {}", to_string(options.precision), to_string(options.framework));
   if (typical)
     text += fmt::format("; none of {}, {}", to_string(options.framework), to_string(options.execution));
-  const bool known = device_is_seen(type) && !unseen && !typical && !other_networks && !other_layers;
+  const bool other_framework = spread_of_generation(of, images_of_device(run)) > 0;
+  if (other_framework)
+    text += fmt::format("; none with {} on a GPU of its generation", to_string(options.framework));
+  const bool known =
+      device_is_seen(type) && !unseen && !typical && !other_networks && !other_layers && !other_framework;
   const Grade grade = known ? Grade::fitted : states_no_efficiency(type) ? Grade::unstated : Grade::assumed;
   return {grade, spread, std::move(text)};
 }

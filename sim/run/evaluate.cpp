@@ -14,6 +14,7 @@
 #include "sim/costs/kernel_layout.h"
 #include "sim/costs/residuals.h"
 #include "sim/plan/process_memory.h"
+#include "sim/replay/input_queue.h"
 #include "sim/run/bottleneck.h"
 #include "sim/run/energy.h"
 #include "sim/run/memory_need.h"
@@ -236,19 +237,48 @@ double simulated_change(const std::vector<StepRange>& ranges, double step_s, dou
   return std::sqrt(squares);
 }
 
+/// How long a step takes where its parts take longer or shorter, by the shares that its critical device says.
+class StepByShares {
+ public:
+  StepByShares(const Plan& plan, const ReplayResult& replayed, const EndpointUsage& critical)
+      : plan_(plan),
+        critical_(critical),
+        own_s_(replayed.step_time_s - (plan.service() ? 0 : replayed.input_wait_s)) {}
+
+  /// Every message takes `factor` times as long.
+  double with_messages_s(double factor) const { return fed_s(own_s_ + comm_change_s(critical_, factor)); }
+  /// Everything but messages takes `factor` times as long: computing, and what waits for the computing of others. If
+  /// messages did so too, the step would; they are quicker than that by the factor.
+  double with_computing_s(double factor) const {
+    return fed_s(factor * (own_s_ + comm_change_s(critical_, 1 / factor)));
+  }
+
+ private:
+  /// With the wait for images, as a replay adds it. Clients of a service wait each for their own, which is a part of
+  /// their steps here.
+  double fed_s(double own_s) const {
+    if (!plan_.input || plan_.service()) return own_s;
+    return step_with_input_s(*plan_.input, plan_.steps, own_s * plan_.steps) / plan_.steps;
+  }
+
+  const Plan& plan_;
+  const EndpointUsage& critical_;
+  double own_s_;  ///< without the wait that fed_s() adds
+};
+
 /// Computing and communication take longer or shorter by their spreads, independently of each other and of
-/// what was simulated; other waiting times of the step do not change.
+/// what was simulated.
 std::optional<IntervalResult> interval_of(const PreparedRun& run, const RunResult& result,
-                                          const EndpointUsage& critical,
+                                          const ReplayResult& replayed, const EndpointUsage& critical,
                                           const std::vector<StepRange>& ranges) {
   const StepSpreads spreads = step_spreads(run, images_of_device(run));
   if ((spreads.all_exact() && ranges.empty()) || result.step_time_s <= 0) return std::nullopt;
-  const double share = std::min(1.0, result.compute_s / result.step_time_s);
+  const StepByShares step(run.plan, replayed, critical);
   const auto change = [&](double sign) {
-    const double of_parts =
-        std::hypot(share * std::expm1(sign * quantile_80 * spreads.compute),
-                   comm_change_s(critical, std::exp(sign * quantile_80 * spreads.comm)) / result.step_time_s,
-                   std::expm1(sign * quantile_80 * spreads.devices));
+    const auto factor = [&](double spread) { return std::exp(sign * quantile_80 * spread); };
+    const double of_parts = std::hypot(
+        step.with_computing_s(factor(spreads.compute)) / result.step_time_s - 1,
+        step.with_messages_s(factor(spreads.comm)) / result.step_time_s - 1, factor(spreads.devices) - 1);
     return ranges.empty() ? of_parts
                           : std::hypot(of_parts, simulated_change(ranges, result.step_time_s, sign));
   };
@@ -325,7 +355,7 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed,
   if (std::string idle = idle_nics_text(run.machine, replayed); !idle.empty())
     result.warnings.push_back(std::move(idle));
   fill_process(run, replayed, result);
-  result.interval = interval_of(run, result, critical, ranges);
+  result.interval = interval_of(run, result, replayed, critical, ranges);
   return result;
 }
 

@@ -28,7 +28,9 @@ struct BatchError {
 /// The measured batches of one set-up.
 struct BatchesOfSetUp {
   std::string source;
-  bool is_seen;  ///< such networks, on the device and with the framework, by the fit without the source
+  /// Such networks, on the device and with the framework, and the framework on its generation (Unknown), by the fit
+  /// without the source.
+  bool is_seen;
   std::vector<BatchError> steps;
 };
 
@@ -44,10 +46,9 @@ std::vector<BatchesOfSetUp> set_ups() {
     const auto number = [&](const char* column) { return table.number(row, column, true); };
     BatchesOfSetUp& of = by_key[key];
     of.source = table.text(row, "source");
-    // TensorFlow 2's factor on Kepler is told by one source alone (docs/cost_model.md, `kepler`).
-    const bool new_on_kepler =
-        table.text(row, "device") == "k80" && table.text(row, "software") == "tensorflow";
-    of.is_seen = table.text(row, "unknown").find("networks") == std::string::npos && !new_on_kepler;
+    const std::string unknown = table.text(row, "unknown");
+    of.is_seen =
+        unknown.find("networks") == std::string::npos && unknown.find("generation") == std::string::npos;
     of.steps.push_back({std::log(number("batch")),
                         std::log(number("predicted") / number("measured_images_per_s")),
                         table.text(row, "role") == "fit"});

@@ -62,14 +62,15 @@ TEST_CASE("plan: check counts its candidates, run says where to go, wrong files 
   const Finished both = place.convoy({"plan", "plan.yaml", "--set", "goal.target=resnet50-imagenet-75.9"});
   CHECK(both.exit_code == 2);
   const Finished outside =
-      place.convoy({"plan", "plan.yaml", "--set", "goal={target: resnet50-imagenet-75.9}", "--set",
-                    "goal.extrapolate=false", "--set", "plan.batch_per_device=[8, 16]"});
+      place.convoy({"plan", "plan.yaml", "--set", "goal={target: resnet50-imagenet-75.9, optimizer: lars}",
+                    "--set", "goal.extrapolate=false", "--set", "plan.batch_per_device=[8, 16]"});
   CHECK(outside.exit_code == 2);
   CHECK(outside.err.find(
             "epochs for global batches of 1632 to 67840; those of all candidates, 8 to 256, lie outside") !=
         std::string::npos);
-  const Finished above = place.convoy({"plan", "plan.yaml", "--set", "goal={target: resnet50-imagenet-75.9}",
-                                       "--set", "plan.batch_per_device=[131072, 100000]"});
+  const Finished above =
+      place.convoy({"plan", "plan.yaml", "--set", "goal={target: resnet50-imagenet-75.9, optimizer: lars}",
+                    "--set", "plan.batch_per_device=[131072, 100000]"});
   CHECK(above.exit_code == 2);
   CHECK(above.err.find("epochs for global batches up to 67840; those of all candidates") !=
         std::string::npos);

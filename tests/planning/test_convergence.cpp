@@ -85,19 +85,46 @@ TEST_CASE("convergence: below the table on request, continuously and growing, an
 }
 
 TEST_CASE("convergence: rows of one optimizer are not another's") {
-  const ConvergenceTable sgd = load_goal("resnet50-imagenet-75.9", {}, "sgd");
+  const ConvergenceTable sgd = load_goal("resnet50-imagenet-75.9", {}, {"sgd", {}});
   CHECK(sgd.smallest() == 2048);
   CHECK(sgd.largest() == 8192);
   CHECK(sgd.at(3264, false)->epochs == 90);
   CHECK(sgd.optimizers == std::vector<std::string>{"lars", "sgd", "lamb"});
-  CHECK(load_goal("resnet50-imagenet-75.9", {}, "lamb").at(32768, true)->epochs == 90);
-  CHECK_THROWS_WITH_AS(load_goal("resnet50-imagenet-75.9", {}, "lar", {"plan.yaml", 4, 9}),
+  CHECK(load_goal("resnet50-imagenet-75.9", {}, {"lamb", {}}).at(32768, true)->epochs == 90);
+  CHECK_THROWS_WITH_AS(load_goal("resnet50-imagenet-75.9", {}, {"lar", {"plan.yaml", 4, 9}}),
                        "plan.yaml:4:9: goal.optimizer: no rows with 'lar' (did you mean 'lars'?); "
                        "resnet50-imagenet-75.9 has those of lars, sgd, lamb",
                        InputError);
-  CHECK_THROWS_WITH_AS(load_goal("ssd-openimages-0.34", {}, "sgd", {"plan.yaml", 4, 9}),
+  CHECK_THROWS_WITH_AS(load_goal("ssd-openimages-0.34", {}, {"sgd", {"plan.yaml", 4, 9}}),
                        "plan.yaml:4:9: goal.optimizer: the rows of ssd-openimages-0.34 do not say theirs",
                        InputError);
+}
+
+TEST_CASE(
+    "convergence: where no optimizer is asked for, the rows are those of the one nearest to training's") {
+  const auto taken = [](const std::string& optimizers, std::optional<Optimizer> trained) {
+    std::string text = "batch,epochs,optimizer\n";
+    for (std::size_t at = 0; at < optimizers.size();) {
+      const std::size_t end = std::min(optimizers.find(' ', at), optimizers.size());
+      text += "64,10," + optimizers.substr(at, end - at) + "\n";
+      at = end + 1;
+    }
+    const plans::WrittenTable table(text);
+    return read_convergence(table.file, {"", {}, trained}).optimizer;
+  };
+  CHECK(taken("lars adam sgd momentum", Optimizer::momentum) == "momentum");
+  CHECK(taken("lars adam sgd", Optimizer::momentum) == "sgd");
+  CHECK(taken("adam lars", Optimizer::momentum) == "lars");
+  CHECK(taken("lars momentum sgd", Optimizer::sgd) == "sgd");
+  CHECK(taken("lars momentum", Optimizer::sgd) == "momentum");
+  CHECK(taken("sgd lamb adamw", Optimizer::adam) == "adamw");
+  CHECK(taken("sgd lamb", Optimizer::adam) == "lamb");
+  // None of them is near.
+  CHECK(taken("adascale sgd", Optimizer::adam) == "adascale");
+  CHECK(taken("adascale lamb", Optimizer::momentum) == "adascale");
+  CHECK(taken("lars sgd", std::nullopt) == "lars");
+  // One that is asked for is taken, whatever is near.
+  CHECK(load_goal("resnet50-imagenet-75.9", {}, {"lamb", {}, Optimizer::sgd}).optimizer == "lamb");
 }
 
 TEST_CASE("convergence: a noise scale is found again in a table made from it") {

@@ -214,11 +214,12 @@ TEST_CASE(
     for (int i = 0; i < 20'000; ++i)
       drawn.push_back(queued_step_s(1, comm_s, messages, std::exp(spread * normal(random))));
     std::sort(drawn.begin(), drawn.end());
-    // Beside them what computing, of 1 s, is open by, and what several devices add.
+    // Beside them the same where computing, of 1 s, takes longer or shorter, and what several devices add.
     const StepSpreads open = step_spreads(c.run, c.run.plan.images);
     REQUIRE(open.compute > 0);
     const auto with_others = [&](double drawn_s, double quantile) {
-      return std::hypot(drawn_s - step_s, std::expm1(quantile * open.compute),
+      const double computing_s = std::exp(quantile * open.compute);
+      return std::hypot(drawn_s - step_s, queued_step_s(computing_s, comm_s, messages, 1) - step_s,
                         step_s * std::expm1(quantile * open.devices));
     };
     const double slow = with_others(drawn[18'000], quantile_80),
@@ -261,7 +262,8 @@ TEST_CASE("the interval of a step holds 80 % of draws of the compute time, what 
   c.run.machine.device_types.front().evidence_rows = 3;
   for (EndpointUsage& usage : c.replayed.endpoints) usage = {};
   for (std::size_t d = 0; d < 2; ++d)
-    c.replayed.endpoints[d].compute_s = 1.5, c.replayed.endpoints[d].end_s = 2;
+    c.replayed.endpoints[d].compute_s = 1.5, c.replayed.endpoints[d].exposed_comm_s = 0.5,
+    c.replayed.endpoints[d].end_s = 2;
   const RunResult result = evaluate(c.run, c.replayed);
   REQUIRE(result.interval);
   CHECK(result.warnings.empty());
@@ -280,6 +282,31 @@ TEST_CASE("the interval of a step holds 80 % of draws of the compute time, what 
   CHECK(above / static_cast<double>(draws) == approx(0.1).epsilon(0.03));
   CHECK(result.interval->throughput_images_per_s[0] == approx(64 / result.interval->step_time_s[1]));
   CHECK(result.interval->throughput_images_per_s[1] == approx(64 / result.interval->step_time_s[0]));
+}
+
+TEST_CASE("what waits for the computing of others takes longer with it, and what waits for images does not") {
+  Evaluated c;
+  c.run.machine.device_types.front().evidence_spread = 0.1;
+  c.run.machine.device_types.front().evidence_rows = 3;
+  for (EndpointUsage& usage : c.replayed.endpoints) usage = {};
+  for (std::size_t d = 0; d < 2; ++d)
+    c.replayed.endpoints[d].compute_s = 1.5, c.replayed.endpoints[d].end_s = 2;
+  const double spread = step_spreads(c.run, c.run.plan.images).compute;
+  const auto factor = [&](int end) { return std::exp((end == 0 ? -1 : 1) * quantile_80 * spread); };
+  const auto interval = [&] { return evaluate(c.run, c.replayed).interval->step_time_s; };
+  for (const int end : {0, 1}) CHECK(interval()[end] == approx(2 * factor(end)));  // bubbles of a pipeline
+  // A host that makes its images ready in 1.9 s is waited for where computing is quicker than that.
+  c.run.plan.input = InputFeed{{1.9}, 1, {""}};
+  CHECK(interval()[0] == approx(1.9));
+  CHECK(interval()[1] == approx(2 * factor(1)));
+  // One that needs the 2 s is waited for, in the half second in which nothing is computed.
+  c.run.plan.input->interval_s = {2};
+  c.replayed.input_wait_s = 0.5;
+  CHECK(interval()[0] == approx(2));
+  CHECK(interval()[1] == approx(std::max(2.0, 1.5 * factor(1))));
+  c.run.plan.input->prefetch = 0;  // made ready while nobody computes
+  c.run.plan.input->interval_s = {0.5};
+  for (const int end : {0, 1}) CHECK(interval()[end] == approx(0.5 + 1.5 * factor(end)));
 }
 
 TEST_CASE("a device without published figures is named in a line, an exact one has no interval") {

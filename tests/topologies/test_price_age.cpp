@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <map>
 
 #include "tests/support/approx.h"
 #include "topologies/price_age.h"
@@ -44,8 +45,16 @@ TEST_CASE("price age: the program's table, and what each of its providers says o
   CHECK(price_reach(Market::on_demand, 0) == 0);
   CHECK(price_reach(Market::on_demand, 4) == approx(2 * price_reach(Market::on_demand, 1)));
   // docs/planning.md says so
-  CHECK(std::exp(price_reach(Market::on_demand, 1)) == approx(1.32).epsilon(5e-3));
-  CHECK(std::exp(price_reach(Market::spot, 1)) == approx(2.24).epsilon(5e-3));
+  CHECK(std::exp(price_reach(Market::on_demand, 1)) == approx(1.43).epsilon(5e-3));
+  CHECK(std::exp(price_reach(Market::spot, 1)) == approx(6.9).epsilon(5e-3));
+  // Student's t below which nine of ten of its values lie, by degrees of freedom (any table of it).
+  const std::map<std::size_t, double> nine_of_ten{{1, 3.078}, {2, 1.886}, {3, 1.638}};
+  for (const Market market : {Market::on_demand, Market::spot}) {
+    const std::size_t providers = price_providers(prices, market);
+    CHECK(providers == (market == Market::spot ? 1 : 3));
+    CHECK(price_reach(market, 1) ==
+          approx(nine_of_ten.at(providers) * std::sqrt(price_variance_a_year(prices, market))).epsilon(1e-3));
+  }
   // Fitted without a provider, four of five of its machines' prices should lie inside when they were seen again: so
   // they do of AWS and Azure, which reprice seldom. Lambda raised all of its prices by more than the others ever did.
   const auto share_inside = [&](const std::string& provider, double variance) {
@@ -61,7 +70,7 @@ TEST_CASE("price age: the program's table, and what each of its providers says o
             &first == &later ? years_between(first.from, first.until) : years_between(first.from, later.from);
         ++seen;
         inside += std::abs(std::log(later.usd_per_hour / first.usd_per_hour)) <=
-                  1.28155 * std::sqrt(variance * years);
+                  nine_of_ten.at(2) * std::sqrt(variance * years);
       }
     return inside / seen;
   };
