@@ -330,6 +330,7 @@ void set_geometry(const Convolution& conv, Work& work) {
 /// A window of depth d and height h is one of d h rows.
 template <typename Convolution>
 void set_geometry_of_volume(const Convolution& conv, Work& work) {
+  work.kernel_d = conv.kernel.d;
   work.kernel_h = conv.kernel.d * conv.kernel.h;
   work.kernel_w = conv.kernel.w;
   work.stride = std::max({conv.stride.d, conv.stride.h, conv.stride.w});

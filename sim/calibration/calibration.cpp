@@ -19,19 +19,20 @@
 namespace convoy::inline calibration {
 namespace {
 
-/// Kernels and layers are timed one by one: nobody waits for a host.
+/// Kernels and layers are timed one by one: nobody waits for a host. On a CPU they are those of the framework
+/// with all that it does for them.
 Software software_of(const Measurement& m) {
-  if (!m.whole_network()) {
-    Software alone(m.precision);
-    alone.layout = layout_of_kernels(m.precision);
-    return alone;
-  }
   TrainingOptions options;
   options.precision = m.precision;
   options.framework = m.software;
   options.execution = m.execution;
   options.layout = m.layout;
-  return Software(options);
+  const Software whole(options);
+  if (m.whole_network()) return whole;
+  Software alone(m.precision);
+  alone.layout = layout_of_kernels(m.precision);
+  alone.costs.plain_tensors = whole.costs.plain_tensors;
+  return alone;
 }
 
 /// @param host_factor of the host that it was measured on (measured_hosts.h); nothing: not known
