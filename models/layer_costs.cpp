@@ -388,7 +388,7 @@ Work layer_work(const Model& model, std::size_t index, KernelKind kernel, const 
   work.bytes_per_image = element * cost.values + cost.bytes;
   work.bytes_fixed = element * cost.parameters;
   work.aside_bytes_per_image = element * cost.aside_values + cost.aside_bytes;
-  work.aside_bytes_fixed = element * cost.aside_parameters;
+  work.aside_bytes_fixed = cost.aside_fixed_bytes;
   work.reordered_bytes = element * cost.reordered_parameters;
   work.launches = static_cast<float>(cost.launches);
   work.seconds_per_image = cost.seconds;
