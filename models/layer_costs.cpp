@@ -354,6 +354,7 @@ void set_geometry(const Convolution& conv, Work& work) {
 /// A window of depth d and height h is one of d h rows.
 template <typename Convolution>
 void set_geometry_of_volume(const Convolution& conv, Work& work) {
+  work.kernel_d = conv.kernel.d;
   work.kernel_h = conv.kernel.d * conv.kernel.h;
   work.kernel_w = conv.kernel.w;
   work.stride = std::max({conv.stride.d, conv.stride.h, conv.stride.w});
@@ -411,7 +412,7 @@ Work layer_work(const Model& model, std::size_t index, KernelKind kernel, const 
   work.bytes_per_image = element * cost.values + cost.bytes;
   work.bytes_fixed = element * cost.parameters;
   work.aside_bytes_per_image = element * cost.aside_values + cost.aside_bytes;
-  work.aside_bytes_fixed = element * cost.aside_parameters;
+  work.aside_bytes_fixed = cost.aside_fixed_bytes;
   work.reordered_bytes = element * cost.reordered_parameters;
   work.launches = static_cast<float>(cost.launches);
   work.seconds_per_image = cost.seconds;

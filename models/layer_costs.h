@@ -19,7 +19,7 @@ struct KernelCost {
   double seconds = 0;     ///< an image, where measured: instead of all else
   double aside_values = 0;  ///< an image, that elementwise kernels around a product read and write
   double aside_bytes = 0;   ///< the same, of any precision
-  double aside_parameters = 0;  ///< parameter values that such kernels read and write, once a kernel
+  double aside_fixed_bytes = 0;     ///< that such kernels read and write once a kernel, of any precision
   double reordered_parameters = 0;  ///< the same of kernels that put a filter in another order
   double launches = 1;              ///< kernels that the framework issues for it
 };

@@ -90,11 +90,11 @@ OpId TrainingGraphBuilder::add_operation(std::string name, std::size_t i, Operat
 
 OpId TrainingGraphBuilder::add_kernel(std::size_t i, const KernelCost& cost, Phase phase,
                                       std::vector<OpId> inputs) {
+  const Work work = layer_work(graph_.model, i, costs_[i].kernel, cost, phase, graph_.options.precision);
   const OpId op =
       add_operation(fmt::format("{}.{}{}", layer(i).name, to_string(phase), again_ ? " again" : ""), i,
                     OperationPart::layer,
-                    layer_work(graph_.model, i, costs_[i].kernel, cost, phase, graph_.options.precision),
-                    std::move(inputs));
+                    again_ ? work_again(work, layer(i), graph_.options.execution) : work, std::move(inputs));
   add_workspace(i, op);
   return op;
 }

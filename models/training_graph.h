@@ -146,7 +146,7 @@ StateBytes without_optimizer(StateBytes bytes);
 /// one is the owner's, before the only update. With `loss: cross_entropy` each output of the
 /// model has "NAME.loss.forward" and "NAME.loss.data_gradient". With recomputation the forward operations of
 /// every segment but the last, up to the last one whose result its backward pass reads, have a second
-/// operation "NAME.forward again" of the same work.
+/// operation "NAME.forward again" of the same work, but for the loss of its own weights.
 TrainingGraph build_training_graph(const Model& model, const TrainingOptions& options);
 
 /// What the framework keeps between forward and backward for one more image: the bytes an image of all saved

@@ -54,12 +54,15 @@ void add_filter_orders(LayerCosts& costs, double weights) {
 /// The sum of the squares of a layer's weights as part of the loss, in operations of its own. Forward Square
 /// (2 values a weight), Sum (1) and a product with its factor; backward that of the factor, the copies of the
 /// sum's gradient (1), the derivative of the square (2), their product (3), and its sum with the gradient of
-/// the other losses (3): tf.keras.regularizers.L2 and the gradients of these operations.
+/// the other losses (3): tf.keras.regularizers.L2 and the gradients of these operations. Also under mixed
+/// precision these values have 4 bytes, as the weights that the optimizer updates have.
+constexpr double l2_bytes = 4, l2_forward_values = 3, l2_forward_kernels = 3;
+
 void add_l2_loss(LayerCosts& costs, double weights) {
-  costs.forward->aside_parameters += 3 * weights;
-  costs.forward->launches += 3;
+  costs.forward->aside_fixed_bytes += l2_bytes * l2_forward_values * weights;
+  costs.forward->launches += l2_forward_kernels;
   if (!costs.weight_gradient) return;
-  costs.weight_gradient->aside_parameters += 9 * weights;
+  costs.weight_gradient->aside_fixed_bytes += l2_bytes * 9 * weights;
   costs.weight_gradient->launches += 5;
 }
 
@@ -87,6 +90,14 @@ bool has_l2_loss(const Layer& layer) {
   if (const auto* conv = std::get_if<Conv2d>(&layer.kind)) return conv->l2_loss;
   const auto* linear = std::get_if<Linear>(&layer.kind);
   return linear && linear->l2_loss;
+}
+
+Work work_again(const Work& forward, const Layer& layer, ExecutionMode execution) {
+  Work work = forward;
+  if (!has_l2_loss(layer) || layer.shares() || execution == ExecutionMode::compiled) return work;
+  work.aside_bytes_fixed -= l2_bytes * l2_forward_values * weights_of(layer);
+  work.launches -= static_cast<float>(l2_forward_kernels);
+  return work;
 }
 
 void add_unfused_work(LayerCosts& costs, const Model& model, std::size_t index, Framework framework,

@@ -11,6 +11,11 @@ namespace convoy::inline models {
 void add_unfused_work(LayerCosts& costs, const Model& model, std::size_t index, Framework framework,
                       ExecutionMode execution, Precision precision);
 
+/// Of a layer's forward operation that runs a second time for the backward pass: the loss of its own weights
+/// is computed once.
+/// @param forward of the first run
+Work work_again(const Work& forward, const Layer& layer, ExecutionMode execution);
+
 /// Whether the sum of the squares of the layer's weights is part of the loss (`l2_loss`).
 bool has_l2_loss(const Layer& layer);
 

@@ -71,6 +71,7 @@ struct Work {
   float traffic = 1;
   std::int64_t in_channels = 0, out_channels = 0;  ///< of a convolution or linear layer (features)
   std::int64_t kernel_h = 0, kernel_w = 0, stride = 0, groups = 0;
+  std::int64_t kernel_d = 0;  ///< of volumes: planes of the window, whose rows kernel_h counts together
   std::int64_t out_h = 0, out_w = 0;
   bool operator==(const Work&) const = default;
 };

@@ -11,6 +11,7 @@
 #include "strategies/data_parallel/data_parallel.h"
 #include "strategies/elastic/elastic.h"
 #include "strategies/filter_parallel/filter_parallel.h"
+#include "strategies/framework_habits.h"
 #include "strategies/hybrid/hybrid.h"
 #include "strategies/hypergraph/hypergraph.h"
 #include "strategies/pardnn/pardnn.h"
@@ -106,7 +107,8 @@ std::vector<RunPhase> Strategy::phases(const StrategyInput& input) const {
   return phases;
 }
 
-std::unique_ptr<Strategy> read_strategy(const YamlNode& node) {
+std::unique_ptr<Strategy> read_strategy(const YamlNode& written) {
+  const YamlNode node = with_habits(written);
   YamlMap map(node, "strategy");
   std::vector<std::string> kinds;
   for (const StrategyEntry& entry : strategy_registry()) kinds.emplace_back(entry.kind);

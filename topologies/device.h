@@ -75,7 +75,8 @@ struct DeviceType {
 ///   half_outputs, half_reduction, half_rows (0); half_weight_outputs, half_weight_reduction,
 ///   half_weight_rows (where absent, the three before); half_matmul_rows (where absent, half_rows);
 ///   half_winograd (0); half_group (0), depthwise_data_gradient, depthwise_weight_gradient, wide_groups_nhwc
-///   (1), transpose_passes (0); fp16, bf16, tf32: a mapping with what differs.
+///   (1), transpose_passes (0), filter_order, first_touch, pooling_windows (1); fp16, bf16, tf32: a mapping
+///   with what differs.
 /// @throws InputError for anything else.
 DeviceType read_device(const YamlNode& node, const std::string& name);
 

@@ -123,12 +123,19 @@ Keys<Efficiency> make_share_keys() {
                            "share of peak of groups that have no channels-last kernels on tensor cores",
                            &E::wide_groups_nhwc),
           optional_number_key<E>("transpose_passes", "0", 0, 10,
-                                 "passes over input and output of a convolution on tensor cores where "
-                                 "channels are not last",
+                                 "passes over input and output of a convolution on tensor cores, or of "
+                                 "PyTorch's on a CPU, where channels are not last",
                                  &E::transpose_passes),
           efficiency_share("filter_order", "1",
-                           "share of bandwidth at which TensorFlow puts filters in another order",
-                           &E::filter_order)});
+                           "share of bandwidth at which TensorFlow, and PyTorch on a CPU, put filters in "
+                           "another order",
+                           &E::filter_order),
+          efficiency_share("first_touch", "1",
+                           "share of bandwidth at which a CPU first writes memory that was just allocated",
+                           &E::first_touch),
+          efficiency_share("pooling_windows", "1",
+                           "share of peak at which PyTorch on a CPU compares the values of pooling's windows",
+                           &E::pooling_windows)});
   return keys;
 }
 

@@ -67,11 +67,16 @@ struct Efficiency {
   double wide_groups_nhwc =
       1;  ///< share of peak of groups that have no channels-last kernels on tensor cores (sim/costs)
   /// Passes over its input and output that a convolution on tensor cores makes where channels are not last,
-  /// in elementwise kernels of its own; 2 would be one before and one after each.
+  /// in elementwise kernels of its own; 2 would be one before and one after each. Likewise on a CPU
+  /// (SoftwareCosts::plain_tensors).
   double transpose_passes = 0;
-  /// Share of bandwidth at which convolutions' filters are put in another order (Work::reordered_bytes): they
-  /// are read with strides.
+  /// Share of bandwidth at which convolutions' filters are put in another order (Work::reordered_bytes; on a
+  /// CPU SoftwareCosts::plain_tensors): they are read with strides.
   double filter_order = 1;
+  // Of CPUs.
+  double first_touch = 1;  ///< share of bandwidth at which memory that was just allocated is first written
+  /// Share of peak at which a loop compares the values of pooling's windows one by one.
+  double pooling_windows = 1;
   /// Allowed shares. Above: Winograd's F(4x4, 3x3) saves a factor of 4 (Lavin and Gray, arXiv:1509.09308,
   /// section 4).
   static constexpr double min_share = 1e-6, max_share = 4.0;

@@ -19,14 +19,15 @@
 namespace convoy::inline calibration {
 namespace {
 
-/// Kernels and layers are timed one by one: nobody waits for a host.
+/// Kernels and layers are timed one by one: nobody waits for a host. On a CPU they are those of the framework
+/// with all that it does for them.
 Software software_of(const Measurement& m) {
-  if (!m.whole_network()) {
-    Software alone(m.precision);
-    alone.layout = layout_of_kernels(m.precision);
-    return alone;
-  }
-  return Software(measured_options(m));
+  const Software whole(measured_options(m));
+  if (m.whole_network()) return whole;
+  Software alone(m.precision);
+  alone.layout = layout_of_kernels(m.precision);
+  alone.costs.plain_tensors = whole.costs.plain_tensors;
+  return alone;
 }
 
 /// @param host_factor of the host that it was measured on (measured_hosts.h); nothing: not known

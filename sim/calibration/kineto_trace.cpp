@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <tuple>
 
@@ -36,6 +37,7 @@ struct TimedOperation {
   KinetoOperation what;
   double start_us = 0, duration_us = 0;
   Thread thread;
+  std::size_t nested = 0;  ///< operations in it
 };
 
 /// An operation that none of the framework's is around, with the operations of the graph that it consists of.
@@ -288,29 +290,75 @@ class KinetoReader {
   }
 
   /// Operations nest by their times on a thread. Of each outermost one, the whole time belongs to the operation of
-  /// the graph that it consists of: what else happens in it (buffers, copies into another order) is done for that.
+  /// the graph that it consists of: what else happens in it (buffers, copies into another order) is done for that,
+  /// but not what recording the operations in it took.
   void read_cpu(KinetoTrace& trace) {
+    const double recording_us = find_nesting();
+    const auto net_us = [&](const TimedOperation& op) {
+      const double recorded_us = std::min(recording_us * static_cast<double>(op.nested), op.duration_us / 2);
+      return op.duration_us - recorded_us;
+    };
+    trace.recording_s = recording_us * 1e-6 * static_cast<double>(operations_.size());
     std::vector<double> pauses;
     const TimedOperation* before = nullptr;  // the last one of the graph
     double passed_over_us = 0;               // since then
     for (const OutermostOperation& outer : outermost_operations()) {
       const TimedOperation& op = *outer.itself;
-      trace.kernel_s += op.duration_us * 1e-6;
+      trace.kernel_s += net_us(op) * 1e-6;
+      trace.recording_inside_s += (op.duration_us - net_us(op)) * 1e-6;
       const auto update = outer.step ? outer.step->measurement() : std::nullopt;
       if (!update && outer.parts.empty()) {
-        others_[op.what.name] += op.duration_us * 1e-6;
+        others_[op.what.name] += net_us(op) * 1e-6;
         passed_over_us += op.duration_us;
         continue;
       }
-      if (update) take(trace, *update, op.duration_us);
-      for (const auto& [part, m] : outer.parts)
-        take(trace, m, outer.parts.size() == 1 ? op.duration_us : part->duration_us);
+      if (update) take(trace, *update, net_us(op));
+      for (const auto& [part, m] : outer.parts) take(trace, m, net_us(outer.parts.size() == 1 ? op : *part));
       if (before && before->thread == op.thread)
         pauses.push_back(pause_us(op.start_us - before->start_us - before->duration_us - passed_over_us));
       before = &op;
       passed_over_us = 0;
     }
     trace.launch_s = median(std::move(pauses)) * 1e-6;
+  }
+
+  /// Counts for each operation those in it.
+  /// @return what it takes to record one: the mean time that an operation takes beside the only one in it,
+  /// where that is long, so that it only hands on to it. 0 where there are few of these.
+  double find_nesting() {
+    constexpr double long_us = 100;
+    constexpr std::size_t few = 10;
+    std::vector<TimedOperation*> order;
+    for (TimedOperation& op : operations_) order.push_back(&op);
+    std::stable_sort(order.begin(), order.end(), [](const TimedOperation* a, const TimedOperation* b) {
+      return std::tuple(a->thread, a->start_us, -a->duration_us) <
+             std::tuple(b->thread, b->start_us, -b->duration_us);
+    });
+    struct Open {
+      TimedOperation* op;
+      std::size_t directly = 0;
+      double last_us = 0;  ///< of the last one directly in it
+    };
+    std::vector<Open> open;
+    std::vector<double> beside_us;
+    const auto close = [&] {
+      if (open.back().directly == 1 && open.back().last_us >= long_us)
+        beside_us.push_back(open.back().op->duration_us - open.back().last_us);
+      open.pop_back();
+    };
+    for (TimedOperation* op : order) {
+      const auto holds = [&](const TimedOperation& around) {
+        return around.thread == op->thread &&
+               op->start_us + op->duration_us <= around.start_us + around.duration_us;
+      };
+      while (!open.empty() && !holds(*open.back().op)) close();
+      for (const Open& around : open) ++around.op->nested;
+      if (!open.empty()) ++open.back().directly, open.back().last_us = op->duration_us;
+      open.push_back({op});
+    }
+    while (!open.empty()) close();
+    if (beside_us.size() < few) return 0;
+    return std::accumulate(beside_us.begin(), beside_us.end(), 0.0) / static_cast<double>(beside_us.size());
   }
 
   /// By thread, in order of their begin.

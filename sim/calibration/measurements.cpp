@@ -304,7 +304,7 @@ TrainingOptions measured_options(const Measurement& m) {
   options.precision = m.precision;
   options.layout = m.layout;
   options.optimizer = m.optimizer;
-  options.on_tokens = computes_on_tokens(measured_model(m));
+  options.on_tokens = !m.model.empty() && computes_on_tokens(measured_model(m));
   return options;
 }
 

@@ -89,7 +89,7 @@ constexpr Layout layout_of_kernels(Precision precision) {
 /// Family of a network: "resnet" of "resnet50" and of "models/resnet50_tf.yaml"; wide ResNets are ResNets.
 std::string network_family(const std::string& model);
 
-/// How the network of a row was trained.
+/// How the network of a row was trained; of a kernel alone, by whom it was run.
 TrainingOptions measured_options(const Measurement& measurement);
 
 /// The operations whose times add up to the measured time.

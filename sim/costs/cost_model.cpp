@@ -108,6 +108,15 @@ double largest_share(KernelClass kernel, Precision precision) {
 
 bool is_product(KernelClass kernel) { return kernel <= KernelClass::matmul; }
 
+/// Whether windows of a volume overlap as those of a square convolution do that has a class of its own for
+/// stride 1. On tensor cores, where neither has an algorithm that saves multiplications, they are alike: each
+/// value is read once for many windows. Ordinary cores have such an algorithm for images alone.
+bool overlaps_as_3x3(const Work& work, Precision precision) {
+  return precision != Precision::fp32 && work.kernel_d > 1 && work.stride == 1 && work.groups <= 1 &&
+         work.kernel_w < 5 && work.kernel_d == work.kernel_w &&
+         work.kernel_h == work.kernel_d * work.kernel_w;
+}
+
 /// The sums for scale and shift are computed by the kernel of the data gradient.
 bool is_part_of_another(const Work& work) {
   return work.kind == KernelKind::normalization && work.phase == Phase::weight_gradient;
@@ -201,12 +210,47 @@ bool has_one_thread(const Software& software, const DeviceType& device) {
   return device.cpu && device.sms > 0 && device.evidence_spread > 0 && software.costs.one_thread > 0;
 }
 
+/// Whether the framework's tensors are in another order on this CPU than the library's (see has_one_thread).
+bool has_plain_tensors(const Software& software, const DeviceType& device) {
+  return device.cpu && device.evidence_spread > 0 && software.costs.plain_tensors;
+}
+
+/// Seconds in which a convolution's filter, inputs and outputs are put in the library's order and back. A
+/// weight gradient is made in a buffer of the library's order and copied to a tensor, and both are new in
+/// every step: the system's page faults are part of it.
+double plain_order_s(const Work& work, double images, const Software& software, const DeviceType& device) {
+  if (work.kind != KernelKind::convolution && work.kind != KernelKind::depthwise_convolution) return 0;
+  const Efficiency& efficiency = device.efficiency[static_cast<std::size_t>(software.precision)];
+  const double groups = std::max<double>(1.0, static_cast<double>(work.groups));
+  const double filter_bytes =
+      element_bytes(software.precision) / groups *
+      static_cast<double>(work.in_channels * work.out_channels * work.kernel_h * work.kernel_w);
+  double time_s = 2 * filter_bytes / (device.memory_bandwidth_Bps * efficiency.filter_order);
+  if (work.phase == Phase::weight_gradient)
+    time_s += 2 * filter_bytes / (device.memory_bandwidth_Bps * efficiency.first_touch);
+  if (software.layout == Layout::nchw)
+    time_s += efficiency.transpose_passes * work.bytes_per_image * images /
+              (device.memory_bandwidth_Bps *
+               efficiency.bandwidth[static_cast<std::size_t>(KernelClass::elementwise)]);
+  return time_s;
+}
+
+/// Seconds in which the windows of pooling are gone through value by value: PyTorch has vectors for channels
+/// last alone (aten/src/ATen/native/cpu/MaxPoolKernel.cpp).
+double window_s(const Work& work, double images, const Software& software, const DeviceType& device) {
+  if (work.kind != KernelKind::pooling || software.layout != Layout::nchw) return 0;
+  const Efficiency& efficiency = device.efficiency[static_cast<std::size_t>(software.precision)];
+  return amount_of(work, images).flops /
+         (device.peak_flops.at(software.precision) * efficiency.pooling_windows);
+}
+
 }  // namespace
 
 double compute_efficiency(const Work& work, double images, Precision precision, const Efficiency& efficiency,
                           Layout layout) {
   const KernelClass kernel = kernel_class(work);
-  double share = efficiency.compute[static_cast<std::size_t>(kernel)];
+  double share = efficiency.compute[static_cast<std::size_t>(
+      overlaps_as_3x3(work, precision) ? KernelClass::convolution_3x3 : kernel)];
   if (!is_product(kernel)) return share;
   const bool weights = work.phase == Phase::weight_gradient;
   const double groups = std::max<double>(1.0, static_cast<double>(work.groups));
@@ -267,6 +311,9 @@ double operation_time_s(const Work& work, double images, const Software& softwar
   const bool counts = is_issued && !one_thread && work.phase != Phase::update;
   const double factor = counts ? factor_of(kernel, software.costs, device) : 1;
   double time_s = kernel_time_s(work, images, software.precision, software.layout, device, factor);
+  if (has_plain_tensors(software, device))
+    time_s = std::max(time_s + plain_order_s(work, images, software, device),
+                      window_s(work, images, software, device));
   if (one_thread)
     return launch_s + one_thread_s(work, images, software, device) + (is_product(kernel) ? time_s : 0);
   if (!is_issued) return launch_s + time_s;

@@ -105,6 +105,7 @@ Software::Software(const TrainingOptions& options)
       execution(options.execution),
       costs(software_costs(options.framework, options.execution, layout)),
       one_process_a_host(options.one_process_a_host) {
+  costs.plain_tensors = options.framework == Framework::pytorch || options.framework == Framework::pytorch1;
   costs.issue_update_s *= update_issue_share(options.framework, options.update_mode(), options.optimizer);
 }
 

@@ -28,6 +28,10 @@ struct SoftwareCosts {
   /// and runs what is no product, and takes so many times as long as a core's share of the memory's bandwidth
   /// lets it. 0: all cores share all work, and convolutions read their inputs in place (oneDNN, Eigen).
   double one_thread = 0;
+  /// On a CPU: tensors are in the framework's plain order between operations, and oneDNN's convolutions put
+  /// what they read in their own order and what they make back in the plain one, in every call (PyTorch,
+  /// aten/src/ATen/native/mkldnn/Conv.cpp).
+  bool plain_tensors = false;
   bool operator==(const SoftwareCosts&) const = default;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,18 @@ struct Bucket {
   double bytes = 0;
   OpId ready = 0;                       ///< the operation that completes its last gradient
   std::vector<std::size_t> parameters;  ///< indices into TrainingGraph::parameters
+  // Where they go in cycles (BucketCycles).
+  std::uint32_t cycle = 0;  ///< at whose end it is sent, counted from the last one of the step
+  double wait_s = 0;        ///< from its last gradient to that end
   bool operator==(const Bucket&) const = default;
+};
+
+/// A thread of the host looks at fixed intervals which gradients are complete, and sends them together
+/// (Horovod: BackgroundThreadLoop in horovod/common/operations.cc). Where in the step these moments lie is
+/// not known: the last gradient is complete half an interval before the one at which it is sent.
+struct BucketCycles {
+  double length_s = 0;         ///< the interval; 0: there are no cycles
+  std::vector<double> made_s;  ///< by operation of the graph, when it ends, from the beginning of the step
 };
 
 /// Fills buckets with gradients in the order in which backward completes them; a bucket closes when it holds
@@ -27,9 +39,10 @@ std::vector<Bucket> fill_buckets(const TrainingGraph& graph, double bucket_bytes
 /// @param whole_layers all tensors of a layer stay together: what an operation reads or makes is in one
 /// bucket
 /// @param first_bytes the same as bucket_bytes of the first bucket; 0: bucket_bytes
+/// @param cycles where they have a length, a bucket also closes at the end of each
 std::vector<Bucket> fill_buckets_of(const TrainingGraph& graph, double bucket_bytes,
                                     const std::vector<double>& elements, bool whole_layers = false,
-                                    double first_bytes = 0);
+                                    double first_bytes = 0, const BucketCycles& cycles = {});
 
 /// One bucket a parameter tensor, in the same order.
 std::vector<Bucket> bucket_per_tensor(const TrainingGraph& graph);

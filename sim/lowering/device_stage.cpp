@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "models/tensor_bytes.h"
+#include "models/unfused_work.h"
 #include "sim/lowering/plan_ops.h"
 
 namespace convoy::inline lowering {
@@ -145,7 +146,12 @@ class StageMaker {
 
   StageOp operation(const GraphSchedule::Step& step) const {
     if (step.op == GraphSchedule::no_op) return {StageOp::none, "received", {}, {}, {}, {}};
-    const Operation& op = graph_.operations[step.op];
+    std::optional<Operation> again;
+    if (step.again) {
+      again = graph_.operations[step.op];
+      again->work = work_again(again->work, graph_.model.layers[again->layer], graph_.options.execution);
+    }
+    const Operation& op = again ? *again : graph_.operations[step.op];
     std::string name = op.name;
     if (step.again) name += " again";
     if (step.part > 0) name += fmt::format(" #{}", step.part - 1);

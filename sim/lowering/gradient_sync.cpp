@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -19,6 +20,8 @@ std::string_view name_of(GroupSync::Kind kind) {
       return "reduce-scatter";
     case GroupSync::Kind::all_gather:
       return "all-gather";
+    case GroupSync::Kind::agreement:
+      return "agreement on";
     case GroupSync::Kind::all_reduce:
     case GroupSync::Kind::all_reduce_factors:
       break;
@@ -33,7 +36,14 @@ bool is_half(GroupSync::Kind kind) {
 /// Whether DistributedDataParallel chooses the buckets.
 bool is_ddp(const GradientSync& sync, Framework framework) {
   return (framework == Framework::pytorch || framework == Framework::pytorch1) && sync.overlap &&
-         sync.zero < 2 && !sync.bucket_given;
+         sync.zero < 2 && !sync.bucket_given && sync.cycle_s == 0;
+}
+
+/// Of a message in which each member says by a bit a tensor which gradients it has, with three more: 64-bit
+/// words (CacheCoordinator::sync in horovod/common/response_cache.cc).
+double agreement_bytes(const TrainingGraph& graph) {
+  constexpr double status_bits = 3, word_bits = 64, word_bytes = 8;
+  return word_bytes * std::ceil((static_cast<double>(graph.parameters.size()) + status_bits) / word_bits);
 }
 
 std::vector<Bucket> buckets_of(const GradientSync& sync, const TrainingGraph& graph,
@@ -42,7 +52,8 @@ std::vector<Bucket> buckets_of(const GradientSync& sync, const TrainingGraph& gr
   const std::vector<double>& filling = parameters.filling.empty() ? parameters.elements : parameters.filling;
   std::vector<Bucket> buckets = fill_buckets_of(
       graph, sync.bucket_bytes, filling, sync.zero >= 2,
-      is_ddp(sync, graph.options.framework) ? std::min(ddp_first_bucket_bytes, sync.bucket_bytes) : 0);
+      is_ddp(sync, graph.options.framework) ? std::min(ddp_first_bucket_bytes, sync.bucket_bytes) : 0,
+      {sync.cycle_s, parameters.made_s});
   for (Bucket& bucket : buckets) {
     bucket.bytes = 0;
     for (const std::size_t p : bucket.parameters)
@@ -126,6 +137,7 @@ std::string_view launches_text(CollectiveLaunches launches) {
 
 CollectiveLaunches GroupSync::launches() const {
   if (sync_.launches != CollectiveLaunches::by_framework) return sync_.launches;
+  if (sync_.cycle_s > 0) return CollectiveLaunches::per_process;
   if (machine_.hosts.size() > 1) return CollectiveLaunches::per_process;
   if (graph_.options.framework == Framework::tensorflow1) return CollectiveLaunches::together;
   return graph_.options.framework == Framework::tensorflow ? CollectiveLaunches::apart
@@ -138,9 +150,10 @@ void check_all_reduce(const GradientSync& sync, const std::vector<EndpointId>& r
 }
 
 std::string label_of(const GradientSync& sync) {
-  return fmt::format("{} all-reduce{}{}{}", sync.algorithm.name(),
+  return fmt::format("{} all-reduce{}{}{}{}", sync.algorithm.name(),
                      sync.zero > 0 ? fmt::format(", ZeRO-{}", sync.zero) : "", label_of(sync.compression),
-                     sync.overlap ? "" : ", no overlap");
+                     sync.overlap ? "" : ", no overlap",
+                     sync.cycle_s > 0 ? fmt::format(", in cycles of {:.4g} ms", 1e3 * sync.cycle_s) : "");
 }
 
 GroupSync::GroupSync(const GradientSync& sync, const TrainingGraph& graph, const Machine& machine,
@@ -187,11 +200,20 @@ StateBytes GroupSync::resident_bytes() const {
 
 void GroupSync::send(Kind kind, std::size_t bucket, const std::string& what, double bytes) {
   const std::uint32_t of_pattern = pattern(kind, bytes);
+  const bool agrees = kind == Kind::agreement;
   sent_.push_back({static_cast<CommId>(plan_.communications.size()), bucket, kind, what, bytes});
   plan_.communications.push_back({fmt::format("{} bucket {}{}{}", name_of(kind), bucket, what, of_),
-                                  of_pattern, bytes, sync_.fidelity, machine_.collective_overhead_s,
-                                  is_half(kind) ? CommPurpose::half : CommPurpose::all_reduce,
+                                  of_pattern, bytes, sync_.fidelity,
+                                  agrees ? buckets_[bucket].wait_s : machine_.collective_overhead_s,
+                                  agrees          ? CommPurpose::other
+                                  : is_half(kind) ? CommPurpose::half
+                                                  : CommPurpose::all_reduce,
                                   plan_.meaning ? meaning_of(kind, bucket) : no_meaning});
+}
+
+TaskId GroupSync::add_agreement(Role& role, int stream, std::size_t bucket, const std::string& what,
+                                TaskId after) {
+  return add(role, stream, Kind::agreement, bucket, what, agreement_bytes(graph_), {after});
 }
 
 void GroupSync::send_again(const std::vector<Sent>& sent) {
@@ -231,6 +253,9 @@ std::uint32_t GroupSync::meaning_of(Kind kind, std::size_t bucket) {
     case Kind::reduce_scatter:
       meaning.kind = CommMeaning::Kind::scatter;
       break;
+    case Kind::agreement:
+      meaning.kind = CommMeaning::Kind::agree;
+      break;
     case Kind::all_gather:
       meaning.kind = zero() > 0 ? CommMeaning::Kind::gather_parameters : CommMeaning::Kind::gather_gradients;
       break;
@@ -241,18 +266,19 @@ std::uint32_t GroupSync::meaning_of(Kind kind, std::size_t bucket) {
 }
 
 std::uint32_t GroupSync::pattern(Kind kind, double bytes) {
-  const SumAlgorithm& algorithm = sync_.algorithm;
+  // A few bytes: up a tree and down again, whatever sums the gradients.
+  const SumAlgorithm algorithm = kind == Kind::agreement ? AllReduceAlgorithm::tree : sync_.algorithm;
   if (kind == Kind::all_reduce_factors) kind = Kind::all_reduce;
   const Kind rounds = algorithm.same_half() && kind == Kind::all_gather ? Kind::reduce_scatter : kind;
   const auto [it, fresh] = patterns_.emplace(std::pair{rounds, algorithm.by_bytes() ? bytes : 0},
                                              static_cast<std::uint32_t>(plan_.patterns.size()));
   if (fresh) {
-    const auto make = kind == Kind::all_reduce       ? &all_reduce_pattern
-                      : kind == Kind::reduce_scatter ? &reduce_scatter_pattern
-                                                     : &all_gather_pattern;
+    const auto make = kind == Kind::all_reduce || kind == Kind::agreement ? &all_reduce_pattern
+                      : kind == Kind::reduce_scatter                      ? &reduce_scatter_pattern
+                                                                          : &all_gather_pattern;
     const std::vector<EndpointId>& ranks =
-        slowest_group(sync_.algorithm, parameters_.groups, machine_, bytes, sync_.rings);
-    plan_.patterns.push_back(make(sync_.algorithm, ranks, machine_, bytes, sync_.rings));
+        slowest_group(algorithm, parameters_.groups, machine_, bytes, sync_.rings);
+    plan_.patterns.push_back(make(algorithm, ranks, machine_, bytes, sync_.rings));
     plan_.patterns.back().groups = parameters_.groups;
   }
   return it->second;

@@ -42,6 +42,9 @@ struct GradientSync {
   double bucket_bytes = 0;
   bool bucket_given = false;
   bool overlap = true;  ///< a bucket is sent when backward has completed it; else all are after backward
+  /// Where above 0, gradients are sent in cycles of this length (BucketCycles), at whose ends the devices
+  /// agree which of them are complete on all of them.
+  double cycle_s = 0;
   Fidelity fidelity = Fidelity::automatic;
   int zero = 0;  ///< stage of ZeRO: what is sharded over the replicas (replica_program.h)
   Compression compression;
@@ -73,6 +76,8 @@ struct Replicated {
   /// By which buckets are filled, so that devices with smaller shares of the parameters fill theirs with the
   /// same ones; empty: `elements`
   std::vector<double> filling = {};
+  /// By operation of the graph, when it ends on the slowest device; only where gradients are sent in cycles
+  std::vector<double> made_s = {};
 };
 /// The parameters of a stage.
 Replicated replicated(const TrainingGraph& graph, const Stage& stage, std::vector<EndpointId> devices);
@@ -112,6 +117,7 @@ class GroupSync {
     reduce_scatter,
     all_gather,
     all_reduce_factors,  ///< of a bucket's second factors (LowRankBucket)
+    agreement,           ///< with cycles: that the bucket's gradients are complete on all members
   };
 
   /// Another member's program begins: the next communication is the group's first again.
@@ -121,6 +127,9 @@ class GroupSync {
   /// @param bytes of the whole message, as all members have it
   TaskId add(Role& role, int stream, Kind kind, std::size_t bucket, const std::string& what, double bytes,
              std::vector<TaskId> after);
+  /// The same by which members agree, at the end of a cycle, that its gradients are complete.
+  /// @param bucket the last one of the cycle
+  TaskId add_agreement(Role& role, int stream, std::size_t bucket, const std::string& what, TaskId after);
   /// Patterns of the group's communications in the plan.
   std::vector<std::uint32_t> patterns() const;
   const Replicated& parameters() const { return parameters_; }

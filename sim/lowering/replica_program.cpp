@@ -311,16 +311,33 @@ void ReplicaProgram::complete_buckets(std::size_t left) {
   if (end > first) ready_.resize(end, tasks_.close());
 }
 
+/// By bucket: the task by which all members know that its gradients are complete, one for each cycle. Empty
+/// without cycles.
+std::vector<TaskId> ReplicaProgram::agreements(const std::string& suffix) {
+  std::vector<TaskId> agreed;
+  if (how().cycle_s == 0) return agreed;
+  for (std::size_t b = 0; b < buckets_.size();) {
+    std::size_t end = b + 1;
+    while (end < buckets_.size() && buckets_[end].bucket().cycle == buckets_[b].bucket().cycle) ++end;
+    const GroupBucket& last = buckets_[end - 1];
+    agreed.resize(end, last.group->add_agreement(role_, stream_ + 1, last.index, suffix,
+                                                 how().overlap ? ready_[end - 1] : completed_));
+    b = end;
+  }
+  return agreed;
+}
+
 void ReplicaProgram::sum_buckets(std::vector<TaskId>& before_update, const std::string& suffix) {
   const bool gathers = is_gathered(how().compression);
   const GroupSync::Kind kind = zero() > 0 ? GroupSync::Kind::reduce_scatter
                                : gathers  ? GroupSync::Kind::all_gather
                                           : GroupSync::Kind::all_reduce;
+  const std::vector<TaskId> agreed = agreements(suffix);
   std::vector<TaskId> summed;
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
     const GroupBucket& of = buckets_[b];
-    summed.push_back(of.group->add(role_, stream_, kind, of.index, suffix, message_bytes(of),
-                                   {how().overlap ? ready_[b] : completed_}));
+    const TaskId after = !agreed.empty() ? agreed[b] : how().overlap ? ready_[b] : completed_;
+    summed.push_back(of.group->add(role_, stream_, kind, of.index, suffix, message_bytes(of), {after}));
   }
   before_update.insert(before_update.end(), summed.begin(), summed.end());
   sum_factors(summed, suffix);

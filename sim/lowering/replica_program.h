@@ -66,7 +66,7 @@ class ReplicaProgram {
   ///        none: gradients are not summed by collectives
   /// @param role gets the program; its resident memory is the caller's (GroupSync::resident_bytes), but for
   ///        compression's residual
-  /// @param stream of the role on which gradients are summed
+  /// @param stream of the role on which gradients are summed; with GradientSync::cycle_s, devices agree on the one after it
   /// @param passes all that will be run, in order
   /// @param messages of the passes beside the groups', if any
   /// @param meaning gets what the operations mean, if it is asked for
@@ -134,6 +134,7 @@ class ReplicaProgram {
 
   void prepare_message(std::size_t bucket);
   void complete_buckets(std::size_t left);
+  std::vector<TaskId> agreements(const std::string& suffix);
   void sum_buckets(std::vector<TaskId>& before_update, const std::string& suffix);
   void sum_factors(std::vector<TaskId>& summed, const std::string& suffix);
   double message_bytes(const GroupBucket& of) const;

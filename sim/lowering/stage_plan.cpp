@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -85,6 +86,7 @@ class StagePlanner {
       std::sort(ranks.begin(), ranks.end());
       Replicated parameters = replicated(graph_, stages_[s], ranks);
       if (passes_.averaging) begin_averages(ranks, parameters);
+      if (sync_.cycle_s > 0) parameters.made_s = ends_of_operations(s);
       groups_.emplace_back(sync_, graph_, machine_, std::move(parameters),
                            is_alone() ? "" : fmt::format(" of stage {}", s), plan_);
       if (network_ && is_alone() && !plan_.meaning && !passes_.endless && !averages_)
@@ -107,6 +109,25 @@ class StagePlanner {
     for (const StageSlot& slot : of(s).slots)
       devices.insert(devices.end(), slot.devices.begin(), slot.devices.end());
     return devices;
+  }
+
+  /// By operation of the graph: when it ends in a step on the slowest device; all at once where messages wait
+  /// for the last of them.
+  std::vector<double> ends_of_operations(std::uint32_t s) const {
+    std::vector<double> slowest_s(graph_.operations.size(), 0.0);
+    if (!sync_.overlap) return slowest_s;
+    std::set<std::tuple<std::uint32_t, double, double>> seen;
+    for (const StageSlot& slot : of(s).slots)
+      for (const EndpointId e : slot.devices) {
+        const Device& device = machine_.devices[e];
+        if (slot.passes.empty() || !seen.emplace(device.type, device.speed, slot.passes.back().images).second)
+          continue;
+        std::vector<double> ends_s =
+            operation_prices_s(graph_, slot.passes.back().images, cost_, machine_, device);
+        std::partial_sum(ends_s.begin(), ends_s.end(), ends_s.begin());
+        if (ends_s.back() > slowest_s.back()) slowest_s = std::move(ends_s);
+      }
+    return slowest_s;
   }
 
   // Meaning.
@@ -281,6 +302,7 @@ class StagePlanner {
     Role role;
     role.streams = {"compute", "receive", "send activations", "send gradients", "all-reduce"};
     if (is_alone()) role.streams = {"compute", "communication"};
+    if (sync_.cycle_s > 0) role.streams.emplace_back("agreement");
     ReplicaProgram program(graph_, stages_[s], {&groups_[s]}, role, is_alone() ? 1 : summing, slot.passes,
                            nullptr, plan_.meaning.get());
     if (passes_.endless) {

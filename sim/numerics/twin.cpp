@@ -188,6 +188,7 @@ void Twin<Real>::begin(const TwinEvent& event, const Task& task) {
   if (task.kind == Task::Kind::compute || task.kind == Task::Kind::receive) return;
   const CommMeaning& means = plan_.meaning->communications[plan_.communications[task.comm].meaning];
   const Sender sender{task.comm, event.endpoint};
+  if (means.kind == CommKind::agree) return;
   if (has_parts() && (means.kind == CommKind::results || means.kind == CommKind::parts)) {
     for (const CommMeaning::Result& result : means.results)
       carried_parts_[sender].push_back(
@@ -334,6 +335,7 @@ void Twin<Real>::take_from(EndpointId sender, Member<Real>& member, const CommMe
 /// bucket a message has.
 template <class Real>
 void Twin<Real>::collect(EndpointId endpoint, CommId comm, const CommMeaning& means) {
+  if (means.kind == CommKind::agree) return;
   Member<Real>& member = classroom_.at(endpoint);
   const Pattern& pattern = plan_.patterns[plan_.communications[comm].pattern];
   if (means.kind == CommKind::exchange) {

@@ -104,6 +104,7 @@ struct CommMeaning {
     sum_factors,        ///< of the members' second factors (Act::factor), to all of them
     average,            ///< of the members' parameters, to all of them
     exchange,           ///< parameters, from each sender to its receivers
+    agree,              ///< that the bucket's gradients are complete, of which it carries nothing
   };
   /// What `operation` has made: the output of a layer or its gradient (as far as the sender has summed it),
   /// the gradients of a layer's parameters, or, where it is an update, the parameters as they are before it;

@@ -47,6 +47,7 @@ void GradientProver::add_event(RoleUse& use, const Event& event) const {
 void GradientProver::add_collective(RoleUse& use, TaskId t, const Communication& comm) const {
   if (comm.meaning == no_meaning) throw NotCovered(fmt::format("what '{}' carries is not said", comm.name));
   const CommMeaning& carries = meaning_.communications[comm.meaning];
+  if (carries.kind == Kind::agree) return;
   if (parts_ && (carries.kind == Kind::results || carries.kind == Kind::parts)) return;
   BucketUse& of = use.buckets[carries.bucket];
   switch (carries.kind) {
@@ -74,6 +75,8 @@ void GradientProver::add_collective(RoleUse& use, TaskId t, const Communication&
       break;
     case Kind::gather_parameters:
       of.gathers.push_back(t);
+      break;
+    case Kind::agree:  // carries nothing
       break;
   }
 }

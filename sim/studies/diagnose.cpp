@@ -162,7 +162,10 @@ std::vector<DiagnosedTerm> terms_of(const KinetoTrace& trace, const std::vector<
   std::vector<DiagnosedTerm> parts;
   for (auto& [kind, term] : by_kind) parts.push_back(std::move(term));
   const double running_s = run.compute_s - run.issue_wait_s;
-  parts.push_back({"other operations", trace.compute_s / steps - measured_s, running_s - predicted_s});
+  const double recording_s = trace.recording_inside_s / steps;
+  parts.push_back(
+      {"other operations", trace.compute_s / steps - recording_s - measured_s, running_s - predicted_s});
+  parts.push_back({"recording of the trace", recording_s, 0});
   parts.push_back({"communication", trace.exposed_comm_s / steps, run.exposed_comm_s});
   parts.push_back({"loader", trace.loader_s / steps, predicted_loader_s});
   parts.push_back({"waiting for the host, and for others", trace.waiting_s / steps,
@@ -245,7 +248,8 @@ TraceDiagnosis diagnose_trace(const std::string& file, const Experiment& experim
   diagnosis.experiment = experiment.name();
   diagnosis.steps = trace.steps;
   diagnosis.measured_s = trace.whole_s / static_cast<double>(trace.steps);
-  diagnosis.matched_share = matched_s * static_cast<double>(trace.steps) / trace.compute_s;
+  diagnosis.matched_share =
+      matched_s * static_cast<double>(trace.steps) / (trace.compute_s - trace.recording_inside_s);
   diagnosis.terms =
       terms_of(trace, kernels, diagnosis.run, loader_s(preparer, point, diagnosis.run.step_time_s));
   sort_by_gap(diagnosis.operations);

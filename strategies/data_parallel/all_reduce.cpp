@@ -5,6 +5,7 @@
 
 #include "sim/base/names.h"
 #include "sim/lowering/gradient_sync.h"
+#include "strategies/framework_habits.h"
 #include "strategies/replicas.h"
 
 namespace convoy::inline strategies {
@@ -14,6 +15,7 @@ struct AllReduceOptions {
   GradientSync sync;
   Shares shares = Shares::equal;
   CollectiveLaunches launches = CollectiveLaunches::by_framework;
+  double cycle_s = 0;
   std::int64_t micro_batches = 1;
   Averaging averaging;
   std::int64_t local_from = 0;  ///< the step
@@ -52,7 +54,14 @@ const Keys<AllReduceOptions>& own_keys() {
                           "of them together (as built into TensorFlow 1.15 and 2.2) or on each for itself, "
                           "or a process a device (Horovod, PyTorch); by_framework: on one host tensorflow1 "
                           "together, tensorflow apart, all else per_process",
-                          &Options::launches)};
+                          &Options::launches),
+      quantity_key<Options>(
+          "cycle", "0s", Dimension::time,
+          "where above 0, the interval at which each device's process looks which gradients "
+          "are complete; it agrees with the others and sends these together (Horovod's "
+          "cycle time)",
+          &Options::cycle_s, [](const Options&) { return 0.0; }),
+      like_key<Options>("all_reduce")};
   return keys;
 }
 
@@ -124,6 +133,18 @@ class AllReduce : public Annotator {
 };
 
 /// @throws InputError where what was read does not go together
+void check_cycle(const YamlMap& map, const AllReduceOptions& options) {
+  if (options.cycle_s == 0) return;
+  if (options.sync.zero > 0)
+    map.fail("cycle", "goes with zero: 0, whose gradients are summed whole on every device");
+  if (options.averaging.active())
+    map.fail("cycle", "goes with sync_every: 1, where gradients are summed in every step");
+  if (options.launches != CollectiveLaunches::by_framework &&
+      options.launches != CollectiveLaunches::per_process)
+    map.fail("launches", "with cycle, each device has a process: leave it out, or use per_process");
+}
+
+/// @throws InputError where what was read does not go together
 void check_averaging(const YamlMap& map, const AllReduceOptions& options) {
   for (const char* key : {"sum_in_hosts", "slow_momentum", "local_from"})
     if (map.has(key) && !options.averaging.active())
@@ -142,6 +163,8 @@ std::unique_ptr<Strategy> read_all_reduce(YamlMap& map) {
   read_keys(own_keys(), map, options);
   options.sync = read_gradient_sync(map);
   options.sync.launches = options.launches;
+  options.sync.cycle_s = options.cycle_s;
+  check_cycle(map, options);
   check_averaging(map, options);
   return std::make_unique<AllReduce>(std::move(options));
 }

@@ -8,6 +8,7 @@
 #include "sim/base/quantity.h"
 #include "sim/lowering/server_messages.h"
 #include "strategies/cost_table.h"
+#include "strategies/framework_habits.h"
 #include "strategies/replicas.h"
 
 namespace convoy::inline strategies {
@@ -179,6 +180,7 @@ const Keys<ServerOptions>& exchange_keys() {
     table.push_back(choice_key<Options>("placement", {"colocated", "dedicated"},
                                         "on hosts of their own, or on the nodes", &Options::dedicated));
     append_keys(table, keys_of_part<Options>(message_keys(), &Options::exchange));
+    table.push_back(like_key<Options>("parameter_server"));
     return table;
   }();
   return keys;

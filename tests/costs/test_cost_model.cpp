@@ -367,6 +367,39 @@ TEST_CASE("convolutions are classed by their geometry") {
   CHECK(kernel_class(w) == KernelClass::convolution_depthwise);
 }
 
+TEST_CASE(
+    "on tensor cores windows of 3x3x3 are as those of 3x3; ordinary cores save multiplications of images "
+    "alone") {
+  const DeviceType gpu = load_device("h100-sxm5-80gb", {});
+  Work volume = works::convolution(1e9, 0), image = volume;  // of as long dot products
+  volume.kernel_d = 3;
+  volume.kernel_h = 9;
+  image.in_channels = 3 * volume.in_channels;
+  const auto share = [&](const Work& work, Precision precision) {
+    return compute_efficiency(work, 8, precision, gpu.efficiency[static_cast<std::size_t>(precision)],
+                              Layout::nhwc);
+  };
+  for (const Precision precision : {Precision::tf32, Precision::fp16, Precision::bf16})
+    CHECK(share(volume, precision) == approx(share(image, precision)).epsilon(1e-12));
+  const auto flat = [](Work work) {
+    work.kernel_d = 0;
+    return work;
+  };
+  CHECK(share(volume, Precision::fp32) == share(flat(volume), Precision::fp32));
+  CHECK(share(volume, Precision::fp16) > share(flat(volume), Precision::fp16));
+  Work strided = volume;
+  strided.stride = 2;
+  CHECK(share(strided, Precision::fp16) == share(flat(strided), Precision::fp16));
+  // What a layer's work says of its window.
+  const TrainingGraph graph = build_training_graph(
+      read_model(parse_yaml(
+          "{name: v, input: [4, 8, 8, 8], layers: [{name: a, kind: conv3d, out_channels: 8, kernel: 3}]}",
+          "v")),
+      TrainingOptions{});
+  CHECK(graph.operations.front().work.kernel_d == 3);
+  CHECK(graph.operations.front().work.kernel_h == 9);
+}
+
 TEST_CASE("more images never take less time") {
   for (unsigned seed = 0; seed < 2000; ++seed) {
     std::mt19937 random(seed);

@@ -83,3 +83,75 @@ TEST_CASE("CPUs compute convolutions as products: never beyond their peak") {
     }
   }
 }
+
+TEST_CASE("PyTorch's convolutions on a CPU put filters, inputs and outputs in oneDNN's order and back") {
+  DeviceType cpu = load_device("epyc-7763", {});
+  Efficiency& e = cpu.efficiency[0];
+  e.filter_order = 0.25;
+  e.first_touch = 0.125;
+  e.transpose_passes = 1.5;
+  TrainingOptions options;
+  const auto software = [&](Framework framework, Layout layout) {
+    options.framework = framework;
+    options.layout = layout;
+    return Software(options);
+  };
+  const double images = 3, Bps = cpu.memory_bandwidth_Bps,
+               copies_Bps = Bps * e.bandwidth[static_cast<std::size_t>(KernelClass::elementwise)];
+  for (const double groups : {1.0, 8.0}) {
+    const auto longer_s = [&](Phase phase, Framework framework, Layout layout) {
+      Work work = unfolded_convolution(phase);
+      work.groups = static_cast<std::int64_t>(groups);
+      Software plain = software(framework, layout), ordered = plain;
+      ordered.costs.plain_tensors = false;
+      return operation_time_s(work, images, plain, cpu) - operation_time_s(work, images, ordered, cpu);
+    };
+    const double filter_bytes = 4.0 * 64 * 64 * 9 / groups;
+    const double filter_s = 2 * filter_bytes / (Bps * 0.25), new_s = 2 * filter_bytes / (Bps * 0.125);
+    const double activations_s = 1.5 * images * 4.0 * 2 * 64 * 56 * 56 / copies_Bps;
+    for (const Framework framework : {Framework::pytorch, Framework::pytorch1}) {
+      CHECK(longer_s(Phase::forward, framework, Layout::nchw) ==
+            approx(filter_s + activations_s).epsilon(1e-9));
+      CHECK(longer_s(Phase::data_gradient, framework, Layout::nchw) ==
+            approx(filter_s + activations_s).epsilon(1e-9));
+      CHECK(longer_s(Phase::weight_gradient, framework, Layout::nchw) ==
+            approx(filter_s + new_s + activations_s).epsilon(1e-9));
+      CHECK(longer_s(Phase::forward, framework, Layout::nhwc) == approx(filter_s).epsilon(1e-9));
+    }
+    for (const Framework framework : {Framework::tensorflow, Framework::mxnet, Framework::torch7})
+      CHECK(longer_s(Phase::weight_gradient, framework, Layout::nchw) == 0);
+  }
+}
+
+TEST_CASE("PyTorch's pooling on a CPU goes through its windows value by value, but with channels last") {
+  DeviceType cpu = load_device("epyc-7763", {});
+  cpu.efficiency[0].pooling_windows = 0.002;
+  Work pooling;
+  pooling.kind = KernelKind::pooling;
+  pooling.flops_per_image = 9 * 64 * 28 * 28;
+  pooling.bytes_per_image = 4.0 * 64 * (56 * 56 + 28 * 28);
+  TrainingOptions options;
+  options.framework = Framework::pytorch;
+  const double images = 5;
+  const auto time_s = [&](Layout layout) {
+    options.layout = layout;
+    return operation_time_s(pooling, images, Software(options), cpu) - cpu.launch_overhead_s;
+  };
+  const double windows_s = images * pooling.flops_per_image / (cpu.peak_flops.at(Precision::fp32) * 0.002);
+  CHECK(time_s(Layout::nchw) == approx(windows_s).epsilon(1e-9));
+  CHECK(time_s(Layout::nhwc) < windows_s / 2);
+}
+
+TEST_CASE("on GPUs and devices with given efficiencies, PyTorch's tensors are in the order of the kernels") {
+  DeviceType exact;
+  exact.cpu = true;
+  exact.peak_flops = {{Precision::fp32, 1e12}};
+  exact.memory_bandwidth_Bps = 1e11;
+  Software plain(Precision::fp32), ordered = plain;
+  plain.costs.plain_tensors = true;
+  for (const DeviceType& device : {exact, load_device("v100-sxm2-16gb", {})})
+    for (const Phase phase : {Phase::forward, Phase::data_gradient, Phase::weight_gradient}) {
+      const Work work = unfolded_convolution(phase);
+      CHECK(operation_time_s(work, 8, plain, device) == operation_time_s(work, 8, ordered, device));
+    }
+}

@@ -263,6 +263,14 @@ const std::vector<StrategyRow>& strategy_rows() {
              dice.one_of<std::string>({"auto", "chunk", "fluid"}));
        },
        on_every_device, Alone::single, false, all_reduced},
+      {"sums in cycles",
+       [](Dice& dice, const StrategySetting&) {
+         return fmt::format(
+             "{{kind: data_parallel, sync: all_reduce, algorithm: {}, bucket: {}kB, overlap: {}, cycle: {}}}",
+             dice.coin() ? "ring" : "tree", dice.one_of<int>({10, 300, 100000}), dice.coin(),
+             dice.one_of<std::string>({"100us", "1ms", "20ms"}));
+       },
+       on_every_device, Alone::single},
       {"other all-reduces",
        [](Dice& dice, const StrategySetting&) {
          return random_all_reduce(dice, dice.one_of<std::string>({"auto", "chunk", "fluid"}));

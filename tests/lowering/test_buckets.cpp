@@ -149,3 +149,47 @@ TEST_CASE("buckets of whole layers close between layers only") {
   CHECK(by_layer(graph, 121)[0].ready == 7);
   CHECK(by_layer(graph_of({}), 1).empty());
 }
+
+TEST_CASE(
+    "in cycles, gradients that are complete by the same moment go together, half a cycle after the last "
+    "one") {
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    const auto count = 1 + random() % 30;
+    std::vector<std::pair<std::int64_t, OpId>> parameters;
+    for (std::uint32_t p = 0; p < count; ++p)
+      parameters.emplace_back(1 + random() % 1000, static_cast<OpId>(count - 1 - p));
+    const TrainingGraph graph = graph_of(parameters);
+    std::vector<double> elements;
+    for (const auto& [values, gradient] : parameters) elements.push_back(static_cast<double>(values));
+    BucketCycles cycles{1e-3 * (1 + random() % 8), {}};
+    double now_s = 0;
+    for (std::uint32_t op = 0; op < count; ++op)
+      cycles.made_s.push_back(now_s += 1e-6 * static_cast<double>(random() % 4000));
+    const double bucket_bytes = random() % 2 ? 1e12 : 1 + random() % 8000;
+    const std::vector<Bucket> buckets = fill_buckets_of(graph, bucket_bytes, elements, false, 0, cycles);
+    std::vector<int> seen(count, 0);
+    for (std::size_t b = 0; b < buckets.size(); ++b) {
+      const double sent_s = cycles.made_s[buckets[b].ready] + buckets[b].wait_s;
+      CHECK(buckets[b].wait_s > 0);
+      for (const std::size_t p : buckets[b].parameters) {
+        ++seen[p];
+        const double wait_s = sent_s - cycles.made_s[graph.parameters[p].gradient];
+        CHECK(wait_s > -1e-12);
+        CHECK(wait_s <= cycles.length_s * (1 + 1e-9));
+      }
+      // The next one is of a later moment, or this one is full.
+      if (b + 1 == buckets.size()) continue;
+      const double next_s = cycles.made_s[buckets[b + 1].ready] + buckets[b + 1].wait_s;
+      if (buckets[b + 1].cycle == buckets[b].cycle)
+        CHECK(buckets[b].bytes >= bucket_bytes);
+      else
+        CHECK(next_s - sent_s ==
+              doctest::Approx((buckets[b].cycle - buckets[b + 1].cycle) * cycles.length_s));
+    }
+    CHECK(seen == std::vector<int>(count, 1));
+    CHECK(buckets.back().cycle == 0);
+    CHECK(buckets.back().wait_s == doctest::Approx(cycles.length_s / 2));
+  }
+}

@@ -121,6 +121,48 @@ TEST_CASE("the loss of a layer's own weights is operations of its own, and none 
     }
 }
 
+TEST_CASE(
+    "the loss of a layer's own weights reads those of the optimizer, which have 4 bytes in any precision") {
+  const Model model =
+      toy("[4, 6, 6]", "  - {name: x, kind: conv2d, out_channels: 8, kernel: 3, l2_loss: true}\n");
+  for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16}) {
+    TrainingOptions options;
+    options.precision = precision;
+    options.framework = Framework::pytorch;
+    const TrainingGraph graph = build_training_graph(model, options);
+    CHECK(unfused_op(graph, "x.forward").aside_bytes_fixed == 4 * 3 * 8 * 4 * 9);
+    CHECK(unfused_op(graph, "x.weight_gradient").aside_bytes_fixed == 4 * 9 * 8 * 4 * 9);
+  }
+}
+
+TEST_CASE("what is run again for the backward pass computes the loss of its own weights no second time") {
+  const auto recomputed = [](const std::string& key, ExecutionMode execution) {
+    std::string layers;
+    for (const char* name : {"a", "b", "c"})
+      layers += std::string("  - {name: ") + name + ", kind: conv2d, out_channels: 4, kernel: 3, padding: 1" +
+                key + "}\n  - {name: " + name + "act, kind: relu}\n";
+    TrainingOptions options;
+    options.framework = Framework::pytorch;
+    options.execution = execution;
+    options.recompute = Recomputation::sqrt;
+    return build_training_graph(toy("[4, 6, 6]", layers), options);
+  };
+  for (const ExecutionMode execution : {ExecutionMode::eager, ExecutionMode::compiled}) {
+    const TrainingGraph lossless = recomputed("", execution),
+                        graph = recomputed(", l2_loss: true", execution);
+    std::size_t again = 0;
+    REQUIRE(graph.operations.size() == lossless.operations.size());
+    for (std::size_t op = 0; op < graph.operations.size(); ++op)
+      if (graph.operations[op].again) {
+        CHECK(graph.operations[op].work == lossless.operations[op].work);
+        ++again;
+      }
+    CHECK(again > 0);
+    CHECK((unfused_op(graph, "a.forward") == unfused_op(lossless, "a.forward")) ==
+          (execution == ExecutionMode::compiled));
+  }
+}
+
 TEST_CASE("the loss of weights that several layers share is counted once") {
   const std::string shared = ", kind: linear, out_features: 4, channels: true, l2_loss: true";
   const TrainingGraph graph = unfused_graph(

@@ -27,12 +27,13 @@ std::string said_of(const std::string& entries, const Read& read) {
 }
 
 std::string text_of(const Efficiency& e) {
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", fmt::join(e.compute, " "),
-                     fmt::join(e.bandwidth, " "), e.data_gradient, e.weight_gradient, e.half_outputs,
-                     e.half_reduction, e.half_rows, e.half_weight_outputs, e.half_weight_reduction,
-                     e.half_weight_rows, e.half_matmul_rows, e.strided_data_gradient, e.half_winograd,
-                     e.unaligned, e.half_group, e.depthwise_data_gradient, e.depthwise_weight_gradient,
-                     e.wide_groups_nhwc, e.transpose_passes, e.filter_order);
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}",
+                     fmt::join(e.compute, " "), fmt::join(e.bandwidth, " "), e.data_gradient,
+                     e.weight_gradient, e.half_outputs, e.half_reduction, e.half_rows, e.half_weight_outputs,
+                     e.half_weight_reduction, e.half_weight_rows, e.half_matmul_rows, e.strided_data_gradient,
+                     e.half_winograd, e.unaligned, e.half_group, e.depthwise_data_gradient,
+                     e.depthwise_weight_gradient, e.wide_groups_nhwc, e.transpose_passes, e.filter_order,
+                     e.first_touch, e.pooling_windows);
 }
 
 std::string text_of(const DeviceType& d) {
