@@ -188,7 +188,8 @@ StagedPasses replica_passes(const StrategyInput& input, const std::vector<Replic
 Annotation annotate_replicas(const StrategyInput& input, const GradientSync& sync,
                              const std::vector<ReplicaClass>& replicas, std::int64_t micro_batches,
                              const std::optional<Averaging>& averaging) {
-  return {WholeLayers{replica_passes(input, replicas, micro_batches, averaging, sync.zero < 2), std::nullopt, input.network},
+  return {WholeLayers{replica_passes(input, replicas, micro_batches, averaging, sync.zero < 2), std::nullopt,
+                      input.network},
           sync};
 }
 

@@ -460,7 +460,8 @@ std::optional<RepeatedPasses> repeated_passes(std::int64_t micro_batches, std::i
   constexpr std::int64_t rounds = 3, more = 16, fewest_periods = 12, least_saving = 4, fewest = 256;
   const std::int64_t listed = std::max(fewest_periods, (rounds * slots + more + period - 1) / period);
   const std::int64_t left_out = (micro_batches - around) / period - listed;
-  if (micro_batches < fewest || left_out <= 0 || micro_batches < least_saving * (micro_batches - left_out * period))
+  if (micro_batches < fewest || left_out <= 0 ||
+      micro_batches < least_saving * (micro_batches - left_out * period))
     return std::nullopt;
   return RepeatedPasses{period, static_cast<std::uint32_t>(listed), static_cast<std::uint64_t>(left_out)};
 }
