@@ -265,7 +265,7 @@ class ScheduleSearch {
   bool consider(const std::vector<StageChoice>& stages) {
     if (!costs_.may_begin(stages)) return false;
     const std::pair value{!costs_.fits(stages), schedule_s(costs_, stages)};
-    passes_ += 2 * costs_.shape().micro_batches * costs_.shape().stages;
+    passes_ += 2 * walked_micro_batches(costs_.shape()) * costs_.shape().stages;
     if (!best_.empty() && !(value.first < value_.first ||
                             (value.first == value_.first && value.second < value_.second * (1 - least_gain))))
       return false;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <numeric>
 #include <stdexcept>
 
 namespace convoy::inline strategies {
@@ -11,8 +12,8 @@ namespace {
 
 class Walk {
  public:
-  Walk(const PipelineCosts& costs, const std::vector<StageChoice>& choices)
-      : costs_(costs), shape_(costs.shape()) {
+  Walk(const PipelineCosts& costs, const std::vector<StageChoice>& choices, std::int64_t micro_batches)
+      : costs_(costs), shape_(costs.shape()), micro_batches_(micro_batches) {
     std::vector<std::uint32_t> stage_of(costs.unit_count());
     for (std::uint32_t s = 0, before = 0; s < choices.size(); before += choices[s++].slots) {
       const std::uint32_t begin = choices[s].first_unit;
@@ -93,8 +94,8 @@ class Walk {
     for (Stage& stage : stages_)
       for (const bool backward : {false, true}) {
         Messages& messages = stage.messages(backward);
-        messages.missing.assign(static_cast<std::size_t>(shape_.micro_batches), messages.awaited);
-        messages.arrived_s.assign(static_cast<std::size_t>(shape_.micro_batches), 0);
+        messages.missing.assign(static_cast<std::size_t>(micro_batches_), messages.awaited);
+        messages.arrived_s.assign(static_cast<std::size_t>(micro_batches_), 0);
       }
   }
 
@@ -110,7 +111,7 @@ class Walk {
     const std::uint32_t before = stages_[stage].first_slot;
     Slot& slot = slots_.emplace_back();
     slot.stage = stage;
-    slot.order = order_of_passes(shape_, before, stages_[stage].slots, k, shape_.micro_batches);
+    slot.order = order_of_passes(shape_, before, stages_[stage].slots, k, micro_batches_);
     for (const std::uint32_t kind : costs_.kinds_of_slot(before + k)) {
       const PipelineCosts::PassTimes times = costs_.passes(begin, end, kind);
       QueuedTime again = times.forward;
@@ -133,7 +134,7 @@ class Walk {
       if (messages.missing[m] > 0) return;
       const double from_s = messages.arrived_s[m];
       slot.last_begin_s = std::max(slot.end_s, from_s);
-      const bool again = pass.backward && recomputes(shape_, pass.micro_batch, shape_.micro_batches);
+      const bool again = pass.backward && recomputes(shape_, pass.micro_batch, micro_batches_);
       for (Lane& lane : slot.lanes) {
         lane.queue.wait_until(from_s);
         lane.queue.run(again ? lane.again : pass.backward ? lane.backward : lane.forward);
@@ -171,15 +172,37 @@ class Walk {
 
   const PipelineCosts& costs_;
   const PipelineShape& shape_;
+  const std::int64_t micro_batches_;
   std::vector<Stage> stages_;
   std::vector<Slot> slots_;
 };
 
+/// Micro-batches after which every slot of every stage has its turn again.
+std::int64_t turns_of_slots(const std::vector<StageChoice>& stages) {
+  std::int64_t turns = 1;
+  for (const StageChoice& stage : stages) turns = std::lcm(turns, std::int64_t{stage.slots});
+  return turns;
+}
+
 }  // namespace
 
+std::int64_t walked_micro_batches(const PipelineShape& shape) {
+  constexpr std::int64_t most_walked = 512;
+  return std::min(shape.micro_batches, most_walked);
+}
+
 double schedule_s(const PipelineCosts& costs, const std::vector<StageChoice>& stages) {
-  if (costs.shape().endless()) return costs.step_s(stages);
-  return Walk(costs, stages).run();
+  const PipelineShape& shape = costs.shape();
+  if (shape.endless()) return costs.step_s(stages);
+  const auto walk_s = [&](std::int64_t micro_batches) { return Walk(costs, stages, micro_batches).run(); };
+  const std::int64_t turns = turns_of_slots(stages), left = shape.micro_batches - walked_micro_batches(shape);
+  const std::int64_t further = walked_micro_batches(shape) / 4 / turns * turns;
+  if (left < further || further == 0) return walk_s(shape.micro_batches);
+  // Whole turns are left out, at the pace of the last of those that are not.
+  const std::int64_t walked = shape.micro_batches - left / turns * turns;
+  const double all_s = walk_s(walked), fewer_s = walk_s(walked - further);
+  return all_s +
+         (all_s - fewer_s) / static_cast<double>(further) * static_cast<double>(shape.micro_batches - walked);
 }
 
 }  // namespace convoy::strategies

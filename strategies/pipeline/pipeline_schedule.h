@@ -14,7 +14,11 @@ namespace convoy::inline strategies {
 /// no two messages share a link at a time and there is nothing to sum, it is what a replay of the plan takes
 /// (tests/strategies/test_pipeline_schedule.cpp). What else is under way on a link it does not know, and sums
 /// of gradients of an output that several stages read are in the stage of its layer. Without flush:
-/// PipelineCosts::step_s.
+/// PipelineCosts::step_s. Of many micro-batches some hundreds are gone through; the others are taken to go on at
+/// the pace of the last of these.
 double schedule_s(const PipelineCosts& costs, const std::vector<StageChoice>& stages);
+
+/// Of a pipeline's micro-batches, about how many schedule_s goes through.
+std::int64_t walked_micro_batches(const PipelineShape& shape);
 
 }  // namespace convoy::strategies
