@@ -186,20 +186,21 @@ TEST_CASE("repeated periods: what is left out takes what it takes where it is re
     const LowerBound of_all = lower_bound(every, it.machine(), it.cost());
     CHECK(bound.step_time_s <= result.step_time_s * (1 + 1e-12));
     CHECK(bound.step_time_s <= of_all.step_time_s * (1 + 1e-12));
-    CHECK(bound.critical_compute_s == approx(of_all.critical_compute_s).epsilon(1e-12));
+    CHECK(equal(bound.critical_compute_s, of_all.critical_compute_s, of_all.step_time_s));
   }
   CHECK(short_ways >= static_cast<int>(cases) / 3);
 }
 
 TEST_CASE("repeated periods: 10,000 micro-batches on equal stages take (M + P - 1)(f + b)") {
-  // 4 stages of a layer of 0.1 ms forward and 0.2 ms backward; messages of 40 bytes take 4e-14 s.
+  // 4 stages of a layer of 0.1 ms forward and 0.2 ms backward; messages of 40 bytes take 4e-14 s, less than what
+  // the engine tells apart (1e-12 s), so that as much may be missing of each of 20,000 tasks.
   const lab::Experiment it = lab::Experiment::with_global_batch(
       lab::custom_model(4, 0), lab::star(4, "1000000GB/s", "0us"),
       "{kind: pipeline, stages: 4, micro_batches: 10000, schedule: 1f1b, partition: even}", 10'000);
   const ReplayResult result = it.run();
   CHECK(result.step_time_s == approx((10'000 + 3) * 0.3e-3).epsilon(1e-9));
   for (std::size_t d = 0; d < 4; ++d)
-    CHECK(result.endpoints[d].compute_s == approx(10'000 * 0.3e-3).epsilon(1e-12));
+    CHECK(result.endpoints[d].compute_s == approx(10'000 * 0.3e-3).epsilon(1e-9));
   CHECK(result.comm_bytes == approx(10'000 * 3 * 2 * 40).epsilon(1e-12));
   CHECK(took_the_short_way(result, it.plan()));
 }
