@@ -99,7 +99,8 @@ CollectiveOrder::CollectiveOrder(const Plan& plan) {
 }
 
 bool CollectiveOrder::operator()(std::uint32_t pattern, std::uint32_t other) const {
-  return is_known_ && !together_.contains(std::minmax(pattern, other));
+  const std::pair<std::uint32_t, std::uint32_t> both = std::minmax(pattern, other);
+  return is_known_ && apart_.contains(both) && !together_.contains(both);
 }
 
 void CollectiveOrder::add(const Plan& plan, const std::vector<Task>& program) {
@@ -118,7 +119,7 @@ void CollectiveOrder::add(const Plan& plan, const std::vector<Task>& program) {
     if (task.kind != Task::Kind::collective) continue;
     const std::uint32_t pattern = plan.communications[task.comm].pattern;
     for (std::size_t each = 0; each < patterns.size(); ++each)
-      if (!before[t][each]) together_.insert(std::minmax(pattern, patterns[each]));
+      (before[t][each] ? apart_ : together_).insert(std::minmax(pattern, patterns[each]));
     if (patterns.size() == most)
       is_known_ = false;
     else
