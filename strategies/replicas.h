@@ -45,7 +45,8 @@ std::optional<StepFloor> floor_of_replicas(const BatchSpec& batch, CostTable& ta
 double micro_batch_images(const StrategyInput& input, const ReplicaClass& replicas,
                           std::int64_t micro_batches);
 
-/// A plan has every operation of every micro-batch, and no more of them than this.
+/// A plan has no more operations of micro-batches than this, those included that it leaves out (RepeatedTasks): a
+/// replay may have to list them.
 inline constexpr std::int64_t most_planned_operations = 4'000'000;
 
 /// What more would take is told before it is built.

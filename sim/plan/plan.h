@@ -123,9 +123,8 @@ struct AllToAll {
 /// the other: the pair after (p, q) of a ring is (q, r). In repetition k of `ring` - 1, the pair at position i of
 /// its ring carries the share of position (i + first - k) mod `ring`.
 struct RotatingShares {
-  std::uint32_t ring = 0;  ///< members of each
-  std::uint32_t first =
-      0;  ///< 0: each member sends its own share first; ring - 1: that of the member before it
+  std::uint32_t ring = 0;      ///< members of each
+  std::uint32_t first = 0;     ///< each begins with its own share; ring - 1: with that of the one before it
   std::vector<double> shares;  ///< of Communication::bytes, by pair: of its position
 
   double share(std::size_t pair, std::uint32_t repetition) const {

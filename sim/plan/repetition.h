@@ -26,7 +26,7 @@ Plan with_more_listed(Plan plan, std::uint64_t periods);
 /// The same step with nothing left out: all periods, and a round for each repetition in which shares rotate
 /// (Round::rotation).
 Plan with_all_listed(Plan plan);
-/// Whether that would change anything.
+/// Whether nothing is left out.
 bool lists_all(const Plan& plan);
 
 }  // namespace convoy::plans

@@ -55,30 +55,38 @@ void LinkConflicts::meet_in_places(const Plan& plan, const FlowTable& table,
                           .first->second);
   constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max(), mixed = nobody - 1;
   std::vector<std::uint32_t> first;  // by place: a group
-  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> ordered;  // by place: those of other streams
-  const auto follow = [&](std::uint32_t group, std::uint32_t other) {
+  const auto are_of_one_stream = [&](std::uint32_t group, std::uint32_t other) {
     const std::uint32_t a = table.groups[group].pattern, b = table.groups[other].pattern;
-    return stream_[a] >= 0 && stream_[b] >= 0 && members[group] == members[other] &&
-           (stream_[a] == stream_[b] || (order != nullptr && (*order)(a, b)));
+    return stream_[a] >= 0 && stream_[a] == stream_[b] && members[group] == members[other];
   };
   for_each_crossing(table, [&](std::uint32_t group, LinkId link) {
     const std::uint32_t at = place(link);
     if (at >= first.size()) first.resize(at + 1, nobody);
     const std::uint32_t other = first[at] == nobody ? first[at] = group : first[at];
     if (other == group || other == mixed) return;
-    if (order == nullptr) {
-      if (!follow(group, other)) first[at] = mixed;
-      return;
-    }
-    constexpr std::size_t most_groups = 64;
-    std::vector<std::uint32_t>& others = ordered[at];
-    if (std::find(others.begin(), others.end(), group) != others.end()) return;
-    others.push_back(group);
-    if (others.size() > most_groups || !follow(group, other) ||
-        !std::all_of(others.begin(), others.end() - 1,
-                     [&](std::uint32_t each) { return follow(group, each); }))
-      first[at] = mixed;
+    if (!are_of_one_stream(group, other)) first[at] = mixed;
   });
+  if (order != nullptr) {
+    constexpr std::size_t most_groups = 64;
+    std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> groups;  // of mixed places
+    for_each_crossing(table, [&](std::uint32_t group, LinkId link) {
+      if (first[place(link)] != mixed) return;
+      std::vector<std::uint32_t>& here = groups[place(link)];
+      if (here.size() <= most_groups && std::find(here.begin(), here.end(), group) == here.end())
+        here.push_back(group);
+    });
+    const auto follow = [&](std::uint32_t group, std::uint32_t other) {
+      const std::uint32_t a = table.groups[group].pattern, b = table.groups[other].pattern;
+      return are_of_one_stream(group, other) ||
+             (stream_[a] >= 0 && stream_[b] >= 0 && members[group] == members[other] && (*order)(a, b));
+    };
+    for (const auto& [at, here] : groups) {
+      bool all = here.size() <= most_groups;
+      for (std::size_t i = 0; all && i < here.size(); ++i)
+        for (std::size_t k = 0; all && k < i; ++k) all = follow(here[i], here[k]);
+      if (all) first[at] = here.front();
+    }
+  }
   for_each_crossing(table, [&](std::uint32_t group, LinkId link) {
     if (first[place(link)] == mixed) meets_[table.groups[group].pattern] = true;
   });
@@ -91,7 +99,8 @@ CollectiveOrder::CollectiveOrder(const Plan& plan) {
 }
 
 bool CollectiveOrder::operator()(std::uint32_t pattern, std::uint32_t other) const {
-  return is_known_ && !together_.contains(std::minmax(pattern, other));
+  const std::pair<std::uint32_t, std::uint32_t> both = std::minmax(pattern, other);
+  return is_known_ && apart_.contains(both) && !together_.contains(both);
 }
 
 void CollectiveOrder::add(const Plan& plan, const std::vector<Task>& program) {
@@ -110,7 +119,7 @@ void CollectiveOrder::add(const Plan& plan, const std::vector<Task>& program) {
     if (task.kind != Task::Kind::collective) continue;
     const std::uint32_t pattern = plan.communications[task.comm].pattern;
     for (std::size_t each = 0; each < patterns.size(); ++each)
-      if (!before[t][each]) together_.insert(std::minmax(pattern, patterns[each]));
+      (before[t][each] ? apart_ : together_).insert(std::minmax(pattern, patterns[each]));
     if (patterns.size() == most)
       is_known_ = false;
     else

@@ -26,7 +26,8 @@ class CollectiveOrder {
   void add(const Plan& plan, const std::vector<Task>& program);
 
   bool is_known_ = true;
-  std::set<std::pair<std::uint32_t, std::uint32_t>> together_;  ///< patterns that may be under way at once
+  /// Pairs of patterns: communications that follow one another, and that may be under way at once.
+  std::set<std::pair<std::uint32_t, std::uint32_t>> apart_, together_;
 };
 
 /// For each pattern: whether something else may be on its links, or in places that consist of several links

@@ -236,7 +236,7 @@ class Pipeline : public Annotator {
   }
 
   /// A plan has a task forward and one backward of each stage's each micro-batch, of some 3 KB with its
-  /// operations; what that takes is told before it is built.
+  /// operations, where it lists them all; what that takes is told before it is built.
   void check_size(std::int64_t stages) const {
     constexpr std::int64_t most_tasks = 500'000;
     const std::int64_t tasks = 2 * stages * options_.micro_batches;
