@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "strategies/filter_parallel/filter_plan.h"
+#include "strategies/replicas.h"
 
 namespace convoy::inline strategies {
 namespace {
@@ -60,8 +61,9 @@ class FilterParallel : public Annotator {
           options_.master_pos,
           fmt::format("strategy.master: there is no device {}; {} has {}, 0 to {}", options_.master,
                       options_.placed.replicas > 1 ? "a replica" : "the cluster", devices, devices - 1));
-    return annotate_filters(options_, input, devices,
-                            static_cast<double>(options_.placed.images(input.batch, devices)));
+    const auto images = static_cast<double>(options_.placed.images(input.batch, devices));
+    check_plan_size(input, options_.placed.micro_batches);
+    return annotate_filters(options_, input, devices, images);
   }
 
  private:

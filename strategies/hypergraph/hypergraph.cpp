@@ -12,6 +12,7 @@
 #include "strategies/hypergraph/node_program.h"
 #include "strategies/partition/zoltan/zoltan_partition.h"
 #include "strategies/placed_replicas.h"
+#include "strategies/replicas.h"
 
 namespace convoy::inline strategies {
 namespace {
@@ -114,6 +115,7 @@ class HypergraphStrategy : public Annotator {
                                    devices, max_parts, max_parts));
     const std::int64_t batch = input.batch.over(std::int64_t{parts} * placed.replicas);
     const auto images = static_cast<double>(placed.images(input.batch, parts));
+    check_plan_size(input, placed.micro_batches);
     const NodeHypergraph nodes = hypergraph_of(input.graph, parts);
     const Speeds speeds = options_.probed ? probed_speeds(input, parts, images) : equal_speeds(parts);
     const Parts assignment = partition(nodes.graph, speeds, options_);
