@@ -49,11 +49,14 @@ const GridRegion* grid_of(const std::string& region) {
   return found == all.end() ? nullptr : &*found;
 }
 
-/// Half a step's interval after it got longer by waiting. @param reach of the step before, as a share of it
-/// @param of_several what steps of several devices err by, as a share, which grows with the step
-double reach_waiting(double reach, double of_several, double longer) {
+/// Half of the interval of a step that lasts no less than its images take to be made ready, as a share of it.
+/// @param sign 1: of the longer half @param reach of the step without images, as a share of it
+/// @param of_several what steps of several devices err by, as a share, whether they wait or not
+/// @param images how long they take, as a share of the step without them
+double reach_waiting(double sign, double reach, double of_several, double images) {
   const double of_parts = std::sqrt(std::max(0.0, reach * reach - of_several * of_several));
-  return std::hypot(of_parts / longer, of_several);
+  const double moved = std::max(images, 1 + sign * of_parts) / std::max(images, 1.0);
+  return std::hypot(moved - 1, of_several);
 }
 
 }  // namespace
@@ -203,11 +206,11 @@ std::pair<double, double> Estimates::own_factors(std::size_t c, const Scenario& 
   if (!trial.in_full) throw std::logic_error("a candidate whose interval nobody asked for");
   double less = 1 - trial.step_low, more = trial.step_high - 1;
   const double waited_s = scenario.input ? trials_.waited_for_s(trials_.setup(s), *scenario.input) : 0;
-  if (waited_s > trial.step_s && trial.own_interval) {
+  if (waited_s > 0 && trial.own_interval) {
     const bool several = trials_.setup(s).devices > 1;
-    const double longer = waited_s / trial.step_s;
-    less = reach_waiting(less, several ? -std::expm1(-quantile_80 * devices_spread()) : 0, longer);
-    more = reach_waiting(more, several ? std::expm1(quantile_80 * devices_spread()) : 0, longer);
+    const double images = waited_s / trial.step_s;
+    less = reach_waiting(-1, less, several ? -std::expm1(-quantile_80 * devices_spread()) : 0, images);
+    more = reach_waiting(1, more, several ? std::expm1(quantile_80 * devices_spread()) : 0, images);
   }
   return {std::max(0.0, 1 - std::hypot(less, 1 - epochs.least / epochs.epochs)),
           1 + std::hypot(more, epochs.most / epochs.epochs - 1)};

@@ -237,13 +237,22 @@ double simulated_change(const std::vector<StepRange>& ranges, double step_s, dou
   return std::sqrt(squares);
 }
 
-/// How long a step takes where its parts take longer or shorter, by the shares that its critical device says.
+/// How long a step takes where its parts take longer or shorter, by the shares that its critical device says. A
+/// device that idles waits for others: for their computing, or, where hosts have a part in the step (parameter
+/// servers, sums inside a host), for the messages between them.
 class StepByShares {
  public:
-  StepByShares(const Plan& plan, const ReplayResult& replayed, const EndpointUsage& critical)
+  /// @param devices of the machine, which are the first endpoints
+  StepByShares(const Plan& plan, std::size_t devices, const ReplayResult& replayed,
+               const EndpointUsage& critical)
       : plan_(plan),
         critical_(critical),
-        own_s_(replayed.step_time_s - (plan.service() ? 0 : replayed.input_wait_s)) {}
+        own_s_(replayed.step_time_s - (plan.service() ? 0 : replayed.input_wait_s)) {
+    const auto first_host = replayed.endpoints.begin() + static_cast<std::ptrdiff_t>(devices);
+    if (std::any_of(first_host, replayed.endpoints.end(), [](const auto& host) { return host.end_s > 0; }))
+      critical_.exposed_comm_s = std::max(critical.exposed_comm_s,
+                                          replayed.step_time_s - replayed.input_wait_s - critical.compute_s);
+  }
 
   /// Every message takes `factor` times as long.
   double with_messages_s(double factor) const { return fed_s(own_s_ + comm_change_s(critical_, factor)); }
@@ -262,7 +271,7 @@ class StepByShares {
   }
 
   const Plan& plan_;
-  const EndpointUsage& critical_;
+  EndpointUsage critical_;
   double own_s_;  ///< without the wait that fed_s() adds
 };
 
@@ -273,7 +282,7 @@ std::optional<IntervalResult> interval_of(const PreparedRun& run, const RunResul
                                           const std::vector<StepRange>& ranges) {
   const StepSpreads spreads = step_spreads(run, images_of_device(run));
   if ((spreads.all_exact() && ranges.empty()) || result.step_time_s <= 0) return std::nullopt;
-  const StepByShares step(run.plan, replayed, critical);
+  const StepByShares step(run.plan, run.machine.devices.size(), replayed, critical);
   const auto change = [&](double sign) {
     const auto factor = [&](double spread) { return std::exp(sign * quantile_80 * spread); };
     const double of_parts = std::hypot(

@@ -110,7 +110,7 @@ TEST_CASE(
       ++(of.is_seen ? count : of_unseen);
     }
   }
-  REQUIRE(count > 150);
+  REQUIRE(count > 120);
   REQUIRE(of_unseen > 150);
   CAPTURE(of_unseen_inside / of_unseen);
   CHECK(of_unseen_inside / of_unseen >= 2.0 / 3);
