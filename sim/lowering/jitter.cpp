@@ -8,6 +8,7 @@
 #include <numbers>
 #include <numeric>
 
+#include "sim/base/memo.h"
 #include "sim/plan/program_times.h"
 
 namespace convoy::inline lowering {
@@ -120,12 +121,21 @@ std::size_t devices_in_step(const Plan& plan) {
   return 1;
 }
 
-/// Of equal devices.
-double expected_last(std::size_t devices, double jitter) {
-  return devices < 2 ? 1 : expected_last_s({{1.0, devices}}, jitter);
-}
-
 }  // namespace
+
+double expected_last(std::size_t devices, double jitter) {
+  if (devices < 2 || jitter <= 0) return 1;
+  struct Key {
+    std::size_t devices;
+    double jitter;
+    bool operator==(const Key&) const = default;
+    std::size_t hash() const { return hash_with(devices, std::hash<double>{}(jitter)); }
+  };
+  static thread_local Memo<Key, double> memo(1024);
+  return memo.of({devices, jitter}, [](const Key& of) {
+    return expected_last_s({{1.0, of.devices}}, of.jitter);
+  });
+}
 
 double neighbours_wait(const std::vector<const Pattern*>& rounds, bool sends_first, double jitter) {
   constexpr std::size_t settling = 400, measured = 2000;
@@ -185,8 +195,9 @@ void wait_for_the_last(Plan& plan, const Machine& machine, const CostModel& cost
   if (devices < 2) return;
   const double slowest_s = times.rbegin()->first;
   const bool averages = plan.steps > 1 || !neighbour_patterns(plan).empty();
-  const double slowdown = averages ? slowdown_of_averages(plan, times, jitter)
-                                   : expected_last_s(merged(times), jitter) / slowest_s;
+  const double slowdown = averages            ? slowdown_of_averages(plan, times, jitter)
+                          : times.size() == 1 ? expected_last(devices, jitter)
+                                              : expected_last_s(merged(times), jitter) / slowest_s;
   for (Role& role : plan.roles)
     if (std::ranges::any_of(role.program.get(), [](const Task& task) { return !task.ops.empty(); }))
       role.slowdown = slowdown;
