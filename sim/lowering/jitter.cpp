@@ -195,9 +195,8 @@ void wait_for_the_last(Plan& plan, const Machine& machine, const CostModel& cost
   if (devices < 2) return;
   const double slowest_s = times.rbegin()->first;
   const bool averages = plan.steps > 1 || !neighbour_patterns(plan).empty();
-  const double slowdown = averages            ? slowdown_of_averages(plan, times, jitter)
-                          : times.size() == 1 ? expected_last(devices, jitter)
-                                              : expected_last_s(merged(times), jitter) / slowest_s;
+  const double slowdown = averages ? slowdown_of_averages(plan, times, jitter)
+                                   : expected_last_s(merged(times), jitter) / slowest_s;
   for (Role& role : plan.roles)
     if (std::ranges::any_of(role.program.get(), [](const Task& task) { return !task.ops.empty(); }))
       role.slowdown = slowdown;

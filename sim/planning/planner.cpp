@@ -78,7 +78,7 @@ bool is_tie(const Planner& planner, std::size_t loser, std::size_t winner, const
 }
 
 /// A plan costs more than a look at all candidates.
-constexpr std::size_t first_group = 4;
+constexpr std::size_t first_group = 2;
 
 bool may_run(TrialState state) {
   return state == TrialState::open || state == TrialState::planned || state == TrialState::simulated;
@@ -230,7 +230,7 @@ std::vector<Standing> Planner::search(const Scenario& scenario, const Question& 
     return hopes;
   };
   QuestionSpace space(trials_, look);
-  best_first(space, {.at_once = trials_.jobs(), .first_group = first_group});
+  best_first(space, {.at_once = trials_.jobs(), .first_group = first_group, .grows_anew = true});
   return known;
 }
 

@@ -63,6 +63,7 @@ std::int64_t best_first(SearchSpace& space, const BestFirstOptions& options) {
     if (options.budget) most = std::min(most, static_cast<std::size_t>(*options.budget - simulated));
     if (next.size() > most) next.resize(most);
     simulated += simulate_ahead(space, next);
+    if (options.grows_anew) group = options.first_group;
   }
 }
 
