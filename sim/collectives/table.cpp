@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <memory>
 #include <set>
 #include <stdexcept>
 #include <unordered_set>
 
+#include "sim/base/memo.h"
 #include "sim/collectives/add_all_reduce.h"
 #include "sim/collectives/collectives.h"
 #include "sim/collectives/nccl_pattern.h"
@@ -83,13 +85,57 @@ std::string own_scatter_needs(const SumAlgorithm& algorithm, const Call& call) {
   return row.half ? row.scatter_needs(call) : "has no reduce-scatter or all-gather";
 }
 
-Chosen choose_all_reduce(const Call& call, const std::vector<SumAlgorithm>& candidates) {
+Chosen choice_of_all_reduce(const Call& call, const std::vector<SumAlgorithm>& candidates) {
   return least_estimate(
       call, candidates,
       [&](const SumAlgorithm& of) { return why_no_all_reduce(of, call.ranks, call.machine); },
       [&](const SumAlgorithm& of) {
         return all_reduce_pattern(of, call.ranks, call.machine, call.bytes, call.order);
       });
+}
+
+/// All that the choice among rows of the program's own reads: the machine as its router was built for it, and what
+/// its links carry, which counterfactuals change.
+struct ChoiceKey {
+  std::shared_ptr<const Router> router;
+  std::size_t devices, hosts;
+  std::vector<double> bandwidth_Bps;
+  std::vector<EndpointId> ranks;
+  double bytes;
+  RingOrder order;
+  std::vector<AllReduceAlgorithm> rows;
+  bool operator==(const ChoiceKey&) const = default;
+  std::size_t hash() const {
+    return hash_with(
+        hash_with(std::hash<const void*>{}(router.get()), std::hash<double>{}(bytes)),
+        hash_with(ranks.size(), std::hash<double>{}(bandwidth_Bps.empty() ? 0 : bandwidth_Bps[0])));
+  }
+  std::size_t weight() const { return bandwidth_Bps.size() + rows.size() * ranks.size(); }
+};
+
+bool is_own(const SumAlgorithm& algorithm) {
+  return !algorithm.schedule && algorithm.row < AllReduceAlgorithm::nccl;
+}
+
+/// Of many ranks, where it takes more than the rest of a plan, each choice is made once.
+Chosen choose_all_reduce(const Call& call, const std::vector<SumAlgorithm>& candidates) {
+  constexpr std::size_t most_kept = 1 << 20;  // bandwidths and ranks, 8 MB at most
+  if (call.ranks.size() > tree_auto_ranks || !std::all_of(candidates.begin(), candidates.end(), is_own))
+    return choice_of_all_reduce(call, candidates);
+  ChoiceKey key{call.machine.router,
+                call.machine.devices.size(),
+                call.machine.hosts.size(),
+                {},
+                call.ranks,
+                call.bytes,
+                call.order,
+                {}};
+  for (const Link& link : call.machine.links) key.bandwidth_Bps.push_back(link.bandwidth_Bps);
+  for (const SumAlgorithm& candidate : candidates) key.rows.push_back(candidate.row);
+  static thread_local Memo<ChoiceKey, std::shared_ptr<const Chosen>> memo(most_kept);
+  return *memo.of(std::move(key), [&](const ChoiceKey&) {
+    return std::make_shared<const Chosen>(choice_of_all_reduce(call, candidates));
+  });
 }
 
 Chosen choose_half(const Call& call, const std::vector<SumAlgorithm>& candidates, bool gather) {

@@ -8,6 +8,7 @@
 
 #include "sim/base/data_path.h"
 #include "sim/base/key_parts.h"
+#include "sim/base/memo.h"
 #include "sim/base/names.h"
 
 namespace convoy::inline costs {
@@ -142,10 +143,18 @@ std::vector<std::string> input_library_names() { return data_names(library_folde
 
 InputLibrary load_input_library(const std::string& name, const SourcePos& pos) {
   const YamlNode& node = catalogue_entry(library_folder, "input library", name, pos);
-  InputLibrary library;
-  library.name = name;
-  read_part(library_keys(), YamlMap(node, ""), library);
-  return library;
+  struct Key {
+    std::string name;
+    bool operator==(const Key&) const = default;
+    std::size_t hash() const { return std::hash<std::string>{}(name); }
+  };
+  static thread_local Memo<Key, InputLibrary> memo(64);
+  return memo.of({name}, [&](const Key&) {
+    InputLibrary library;
+    library.name = name;
+    read_part(library_keys(), YamlMap(node, ""), library);
+    return library;
+  });
 }
 
 KeySection input_keys() {

@@ -13,7 +13,20 @@ namespace {
 /// Whether a plan's operation is the graph's first.
 bool reads_images(const PlanOp& op) { return op.operation == 0; }
 
-std::string text_of(const InputSpec& spec, const InputRate& rate, const std::string& host, double images) {
+/// ", pillow_simd or dali_cpu": the libraries of the catalogue that make more images of a core; "" where none does.
+/// Its rates are compared with each other: one of the experiment's own is of other cores.
+std::string faster_than(const InputSpec& spec) {
+  const double own_rate = load_input_library(spec.library.name, spec.pos).core_images_per_s;
+  std::string faster;
+  for (const std::string& name : input_library_names())
+    if (load_input_library(name, spec.pos).core_images_per_s > own_rate)
+      faster += (faster.empty() ? " or " : ", ") + name;
+  return faster;
+}
+
+/// @param faster faster_than(spec)
+std::string text_of(const InputSpec& spec, const InputRate& rate, const std::string& host, double images,
+                    const std::string& faster) {
   const std::string makes = fmt::format("{} makes {:.0f} images ready in {:.4g} ms", host, images,
                                         1e3 * images / rate.images_per_s);
   switch (rate.limit) {
@@ -26,12 +39,6 @@ std::string text_of(const InputSpec& spec, const InputRate& rate, const std::str
     case InputRate::Limit::cores:
       break;
   }
-  // The catalogue's rates are compared with each other: one of the experiment's own is of other cores.
-  const double own_rate = load_input_library(spec.library.name, spec.pos).core_images_per_s;
-  std::string faster;
-  for (const std::string& name : input_library_names())
-    if (load_input_library(name, spec.pos).core_images_per_s > own_rate)
-      faster += (faster.empty() ? " or " : ", ") + name;
   return fmt::format("{} with {} on {:g} cores: more vCPUs{} would help", makes, spec.library.name,
                      rate.cores, faster);
 }
@@ -77,13 +84,14 @@ double copy_time_s(const Machine& machine, std::uint32_t host, const std::vector
 /// Images that each device's program reads.
 std::vector<double> images_read(const Plan& plan, const Machine& machine) {
   std::vector<double> images(machine.devices.size(), 0.0);
-  for (const Role& role : plan.roles)
-    for (const EndpointId member : role.members) {
-      if (member >= machine.devices.size()) continue;
-      for (const Task& task : role.program)
-        for (const PlanOp& op : task.ops)
-          if (reads_images(op)) images[member] += op.images;
-    }
+  for (const Role& role : plan.roles) {
+    double of_member = 0;
+    for (const Task& task : role.program)
+      for (const PlanOp& op : task.ops)
+        if (reads_images(op)) of_member += op.images;
+    for (const EndpointId member : role.members)
+      if (member < machine.devices.size()) images[member] += of_member;
+  }
   return images;
 }
 
@@ -103,13 +111,14 @@ std::vector<double> images_by_host(const Plan& plan, const Machine& machine) {
   return images;
 }
 
-void add_input(Plan& plan, const TrainingGraph& graph, const Machine& machine, const InputSpec& spec) {
-  if (spec.synthetic || graph.operations.empty()) return;
+InputFeed feed_of(const Plan& plan, const TrainingGraph& graph, const Machine& machine,
+                  const InputSpec& spec) {
   const std::vector<double> of_device = images_read(plan, machine);
   const std::vector<double> images = sums_by_host(of_device, machine);
   const double total = std::accumulate(of_device.begin(), of_device.end(), 0.0);
   // With backup workers a global batch is less than what all read.
   const double once = !plan.service() && total > plan.images ? plan.images / total : 1;
+  const std::string faster = faster_than(spec);
   InputFeed feed;
   feed.prefetch = static_cast<std::uint32_t>(spec.prefetch);
   for (std::uint32_t h = 0; h < machine.hosts.size(); ++h) {
@@ -125,9 +134,14 @@ void add_input(Plan& plan, const TrainingGraph& graph, const Machine& machine, c
         copied_s > made_s
             ? fmt::format("{} copies {:.0f} images to its devices in {:.4g} ms: faster PCIe links would help",
                           host.name, images[h] * once, 1e3 * copied_s)
-            : text_of(spec, rate, host.name, images[h] * once);
+            : text_of(spec, rate, host.name, images[h] * once, faster);
   }
-  plan.input = std::move(feed);
+  return feed;
+}
+
+void add_input(Plan& plan, const TrainingGraph& graph, const Machine& machine, const InputSpec& spec) {
+  if (spec.synthetic || graph.operations.empty()) return;
+  plan.input = feed_of(plan, graph, machine, spec);
   if (spec.library.device_bytes_per_image > 0)
     for (Role& role : plan.roles) add_device_part(role, graph.operations.front().name, spec);
 }

@@ -17,6 +17,11 @@ namespace convoy::inline lowering {
 /// read it once). @throws InputError as input_rate()
 void add_input(Plan& plan, const TrainingGraph& graph, const Machine& machine, const InputSpec& spec);
 
+/// What the hosts of a plan would need with an input: that of add_input(), or, of a plan that has one, with other
+/// rates of its library. @pre not synthetic @throws InputError as input_rate()
+InputFeed feed_of(const Plan& plan, const TrainingGraph& graph, const Machine& machine,
+                  const InputSpec& spec);
+
 /// Images that the devices of each host read in a step, each image once. Of clients of a service in a step of
 /// the global batch.
 std::vector<double> images_by_host(const Plan& plan, const Machine& machine);

@@ -7,6 +7,7 @@
 #include <map>
 #include <numbers>
 
+#include "sim/base/memo.h"
 #include "sim/plan/program_times.h"
 
 namespace convoy::inline lowering {
@@ -124,12 +125,21 @@ std::size_t devices_in_step(const Plan& plan) {
   return 1;
 }
 
-/// Of equal devices.
-double expected_last(std::size_t devices, double jitter) {
-  return devices < 2 ? 1 : expected_last_s({{1.0, devices}}, jitter);
-}
-
 }  // namespace
+
+double expected_last(std::size_t devices, double jitter) {
+  if (devices < 2 || jitter <= 0) return 1;
+  struct Key {
+    std::size_t devices;
+    double jitter;
+    bool operator==(const Key&) const = default;
+    std::size_t hash() const { return hash_with(devices, std::hash<double>{}(jitter)); }
+  };
+  static thread_local Memo<Key, double> memo(1024);
+  return memo.of({devices, jitter}, [](const Key& of) {
+    return expected_last_s({{1.0, of.devices}}, of.jitter);
+  });
+}
 
 double neighbours_wait(const std::vector<const Pattern*>& rounds, bool sends_first, double jitter) {
   constexpr std::size_t settling = 400, measured = 2000;

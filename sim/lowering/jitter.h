@@ -23,6 +23,9 @@ struct DeviceSteps {
 /// @pre jitter > 0, all means > 0
 double expected_last_s(const std::vector<DeviceSteps>& steps, double jitter);
 
+/// The same of so many equal devices, as a multiple of the mean; 1 without jitter.
+double expected_last(std::size_t devices, double jitter);
+
 /// The same of equal devices that wait in each step only for those who send to them (as `rounds` say, one after
 /// the other, again and again), over the mean step of a device alone: measured in 2,000 steps, of normal times
 /// drawn from a fixed seed, after 400; at least 1. Each begins its next step when it has ended its own, and

@@ -83,7 +83,7 @@ void check_range(const Planner& planner) {
   const auto range = goal.range();
   if (!range || setups.empty()) return;
   for (std::size_t s = 0; s < setups.size(); ++s)
-    if (planner.estimates().epochs(s)) return;
+    if (planner.estimates().facts().epochs(s)) return;
   const auto [least, most] =
       std::minmax_element(setups.begin(), setups.end(),
                           [](const Setup& a, const Setup& b) { return a.global_batch < b.global_batch; });
@@ -154,7 +154,7 @@ CandidateResultOfPlan result_of(const Planner& planner, std::size_t c, const Sce
   CandidateResultOfPlan result;
   const PlanSpec& spec = planner.trials().spec();
   result.doubts = spec.doubts;
-  for (std::string& doubt : planner.estimates().doubts(c)) result.doubts.push_back(std::move(doubt));
+  for (std::string& doubt : planner.estimates().facts().doubts(c)) result.doubts.push_back(std::move(doubt));
   result.order = setup.order;
   result.devices = setup.devices;
   result.market = candidate.market;
@@ -167,7 +167,7 @@ CandidateResultOfPlan result_of(const Planner& planner, std::size_t c, const Sce
   result.precision = setup.precision;
   result.batch_per_device = setup.batch_per_device;
   result.global_batch = setup.global_batch;
-  result.strategy = setup.strategy;
+  result.strategy = *setup.strategy;
   result.label = trial.label;
   result.bottleneck = trial.bottleneck;
   result.figures = planner.figures(c, scenario);
@@ -175,7 +175,7 @@ CandidateResultOfPlan result_of(const Planner& planner, std::size_t c, const Sce
   result.idle_usd_per_h = planner.estimates().idle_usd_per_h(c, scenario);
   result.step_time_s = trial.step_s;
   result.peak_memory_bytes = trial.peak_memory_bytes;
-  result.doubtful = planner.estimates().doubtful(c);
+  result.doubtful = planner.estimates().facts().doubtful(c);
   add_intervals(planner, c, scenario, result);
   return result;
 }

@@ -72,7 +72,8 @@ Assumption evaluation_of(const Planner& planner, const Scenario& scenario, std::
 
 Assumption epochs_of(const Planner& planner, std::size_t choice, const PlanAnswer& answer) {
   const Goal& goal = planner.trials().spec().goal;
-  const EpochsNeeded& needed = *planner.estimates().epochs(planner.trials().space().candidates[choice].setup);
+  const EpochsNeeded& needed =
+      *planner.estimates().facts().epochs(planner.trials().space().candidates[choice].setup);
   const Goal::Evidence evidence = goal.evidence(static_cast<double>(answer.choice->global_batch));
   const Figures& figures = answer.choice->figures;
   const double start_up_usd = answer.choice->idle_usd_per_h * goal.start_up_s() / 3600;
@@ -132,7 +133,8 @@ Assumption interruptions_of(const Planner& planner, std::size_t choice, const Pl
 
 Assumption electricity_of(const Planner& planner, std::size_t choice, const PlanAnswer& answer) {
   const double usd_per_j = *planner.trials().spec().electricity_usd_per_j;
-  const double usd = answer.choice->figures.energy_j * planner.estimates().electricity_usd_per_j(choice);
+  const double usd =
+      answer.choice->figures.energy_j * planner.estimates().facts().electricity_usd_per_j(choice);
   return {"electricity", fmt::format("{:g} USD/kWh", usd_per_j * joules_a_kwh), Grade::given,
           fmt::format("twice as dear, it costs {} more", usd_text(usd))};
 }

@@ -136,6 +136,12 @@ std::vector<Candidate> offers_of(const Order& order, const PlanSpec& spec, const
   return offers;
 }
 
+std::vector<std::shared_ptr<const YamlNode>> shared(const std::vector<YamlNode>& strategies) {
+  std::vector<std::shared_ptr<const YamlNode>> all;
+  for (const YamlNode& strategy : strategies) all.push_back(std::make_shared<const YamlNode>(strategy));
+  return all;
+}
+
 }  // namespace
 
 std::string text_of(const Order& order) {
@@ -180,18 +186,20 @@ bool has_price(const PlanSpec& spec, const ServerSpec& server) {
 
 CandidateSpace enumerate(const PlanSpec& spec, const ServerTable& servers, const BatchesThatFit& batches) {
   CandidateSpace space;
+  const std::vector<std::shared_ptr<const YamlNode>> given = shared(spec.strategies);
   for (const Order& order : orders_of(spec, servers)) {
     const std::int64_t devices = devices_of(order, servers);
+    const SharedList<Order::value_type> shared_order(order);
     const std::vector<Candidate> offers = offers_of(order, spec, servers);
-    const std::vector<YamlNode> strategies =
-        spec.strategies.empty() ? usual_candidates(read_cluster(cluster_node(spec, order))) : spec.strategies;
+    const std::vector<std::shared_ptr<const YamlNode>> strategies =
+        spec.strategies.empty() ? shared(usual_candidates(read_cluster(cluster_node(spec, order)))) : given;
     for (const Precision precision : spec.precisions)
       for (const std::int64_t batch : common_batches(order, precision, batches)) {
         if (!is_tried(batch, devices, spec)) continue;
-        for (const YamlNode& strategy : strategies) {
-          space.setups.push_back({order, precision, batch, devices, batch * devices, strategy});
+        for (const std::shared_ptr<const YamlNode>& strategy : strategies) {
+          space.setups.push_back({shared_order, precision, batch, devices, batch * devices, strategy});
           for (const Candidate& offer : offers) {
-            if (!applies(offer, order, strategy, spec)) continue;
+            if (!applies(offer, order, *strategy, spec)) continue;
             space.candidates.push_back(offer);
             space.candidates.back().setup = space.setups.size() - 1;
           }
@@ -213,7 +221,7 @@ Point point_of(const PlanSpec& spec, const Setup& setup) {
   return read_point(mapping({{"model", spec.model},
                              {"training", std::move(training)},
                              {"cluster", cluster_node(spec, setup.order)},
-                             {"strategy", setup.strategy}}));
+                             {"strategy", *setup.strategy}}));
 }
 
 }  // namespace convoy::planning

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "sim/base/shared_list.h"
 #include "sim/planning/plan_spec.h"
 #include "topologies/catalog.h"
 
@@ -23,10 +25,10 @@ std::string kinds_of(const Order& order);
 
 /// What one training step runs on and how: everything that its simulation depends on.
 struct Setup {
-  Order order;
+  SharedList<Order::value_type> order;  ///< setups share it
   Precision precision = Precision::fp32;
   std::int64_t batch_per_device = 0, devices = 0, global_batch = 0;
-  YamlNode strategy;
+  std::shared_ptr<const YamlNode> strategy;  ///< setups share it
 };
 
 /// A setup rented somewhere. Those of one setup differ in price and, with spot, in time.
@@ -34,7 +36,7 @@ struct Candidate {
   std::size_t setup = 0;
   Market market = Market::on_demand;
   std::string region;         ///< "": the user's own price, that is of no region; or no price at all
-  std::vector<Price> prices;  ///< of a server of each kind of the order; empty where not known
+  SharedList<Price> prices;   ///< of a server of each kind of the order; empty where not known
   OnInterruption reaction = OnInterruption::wait;
 };
 

@@ -3,17 +3,17 @@
 
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "sim/costs/input_pipeline.h"
+#include "sim/planning/candidate_facts.h"
 #include "sim/planning/trials.h"
-#include "sim/run/faults.h"
-#include "topologies/regions.h"
 
 namespace convoy::inline planning {
 
@@ -45,6 +45,8 @@ struct Scenario {
   /// The pipeline whose images steps wait for, instead of the plan's; hosts that do not say their `vcpus` have no
   /// limit.
   std::optional<InputSpec> input = {};
+  /// Only these candidates, in ascending order (Planner::rivals); nullptr: all.
+  std::shared_ptr<const std::vector<std::size_t>> among = nullptr;
 };
 
 /// Whether a question can be asked of candidates with prices only.
@@ -54,21 +56,19 @@ bool needs_price(const Scenario& scenario);
 class Estimates {
  public:
   explicit Estimates(const Trials& trials);
+  /// Of the same candidates with other trials (Trials::with_bandwidth), of which the rest is known.
+  Estimates(const Trials& trials, const Estimates& like) : trials_(trials), facts_(like.facts_) {}
 
   /// Why a candidate is out whatever its step takes: "max_devices", "max_global_batch", "method", "goal", "price",
   /// "carbon", "memory", "cannot_run", "failed"; "" otherwise.
-  std::string out(std::size_t candidate, const Scenario& scenario) const;
+  std::string_view out(std::size_t candidate, const Scenario& scenario) const;
   Figures figures(std::size_t candidate, const Scenario& scenario) const;
   /// As above with another step.
   Figures figures(std::size_t candidate, const Scenario& scenario, double step_s, double energy_j) const;
   /// "deadline" or "budget" where the figures do not keep it, or ""
-  static std::string broken(const Figures& figures, const Scenario& scenario);
+  static std::string_view broken(const Figures& figures, const Scenario& scenario);
 
-  const std::optional<EpochsNeeded>& epochs(std::size_t setup) const { return epochs_[setup]; }
-  std::int64_t hosts(std::size_t setup) const { return hosts_[setup]; }
-  /// Why the choice should not rest on a candidate; what speaks against the plan's goal is no part of it.
-  std::vector<std::string> doubts(std::size_t candidate) const;
-  bool doubtful(std::size_t candidate) const { return doubtful_[candidate]; }
+  const CandidateFacts& facts() const { return *facts_; }
   double usd_per_h(std::size_t candidate, const Scenario& scenario) const;  ///< infinite where not known
   /// What an hour costs in which nothing computes: the price, and the electricity of machines of one's own.
   double idle_usd_per_h(std::size_t candidate, const Scenario& scenario) const;
@@ -79,35 +79,14 @@ class Estimates {
   /// the scenario's input is what steps wait for, its rate is known: computing and messages err by as many seconds as
   /// without it.
   std::pair<double, double> own_factors(std::size_t candidate, const Scenario& scenario) const;
-  /// What machines of one's own pay for the order's energy; 0: they are rented.
-  double electricity_usd_per_j(std::size_t candidate) const { return electricity_usd_per_j_[candidate]; }
 
  private:
-  void add_setup(const Setup& setup, std::map<std::string, std::string>& method_doubts);
-  void add_candidate(const Candidate& candidate);
+  RunEstimate estimate(std::size_t candidate, const CandidateFacts::Risk& risk, double work_s,
+                       double epochs) const;
+  std::size_t setup_of(std::size_t candidate) const { return trials_.space().candidates[candidate].setup; }
 
   const Trials& trials_;
-  std::vector<std::optional<EpochsNeeded>> epochs_;  ///< by setup
-  std::vector<double> idle_w_;                       ///< of its machines when nothing computes
-  std::vector<std::int64_t> hosts_;
-  std::vector<std::string> method_doubts_;  ///< by setup; "": none
-  std::map<std::int64_t, std::optional<EpochsNeeded>> epochs_of_batch_;
-  std::map<std::string, std::string> network_doubts_;  ///< by the order's kinds, of several hosts; "": none
-  /// What takes hosts away, and for how long.
-  struct Risk {
-    Faults faults;
-    double wait_s = 0;
-    double least_rate = 1, most_rate = 1;  ///< as factors of that of the faults
-  };
-  std::optional<Risk> risk_of(const Candidate& candidate, const Order& order) const;
-  RunEstimate estimate(const Candidate& candidate, const Risk& risk, double work_s, double epochs) const;
-  using Place = std::pair<std::string, std::string>;     ///< server and region
-  std::map<Place, std::optional<SpotRisk>> spot_risks_;  ///< of the candidates on the spot market
-  std::map<std::tuple<std::string, std::string, Market>, std::string> price_doubts_;  ///< "": none
-  std::vector<std::optional<Risk>> risks_;     ///< by candidate: where machines may go and the rate is known
-  std::vector<bool> doubtful_;                 ///< by candidate
-  std::vector<double> electricity_usd_per_j_;  ///< by candidate: of all its energy
-  std::vector<const GridRegion*> grids_;       ///< by candidate: nullptr where not known
+  std::shared_ptr<const CandidateFacts> facts_;
 };
 
 /// Whether a value and a smaller one differ by less than the 80 % interval of their difference: the first may be as

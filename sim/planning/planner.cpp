@@ -34,15 +34,17 @@ class QuestionSpace : public SearchSpace {
 /// Setups of several candidates each, with the least of the candidates' bounds.
 class HopesOfSetups {
  public:
+  /// @pre setups come in ascending order, as candidates do
   void add(std::size_t setup, const Rank& bound) {
-    const auto [hope, is_new] = least_.try_emplace(setup, bound);
-    if (!is_new) hope->second = std::min(hope->second, bound);
+    if (!hopes_.empty() && hopes_.back().candidate == setup)
+      hopes_.back().bound = std::min(hopes_.back().bound, bound);
+    else
+      hopes_.push_back({bound, setup});
   }
-  std::vector<Hope> all() const {
-    std::vector<Hope> hopes;
-    for (const auto& [setup, bound] : least_)
-      hopes.push_back({{without_last_digits(bound.value), without_last_digits(bound.time_s)}, setup});
-    return hopes;
+  std::vector<Hope> all() {
+    for (Hope& hope : hopes_)
+      hope.bound = {without_last_digits(hope.bound.value), without_last_digits(hope.bound.time_s)};
+    return std::move(hopes_);
   }
 
  private:
@@ -54,7 +56,7 @@ class HopesOfSetups {
     return std::ldexp(std::round(std::ldexp(fraction, bits)), exponent - bits);
   }
 
-  std::map<std::size_t, Rank> least_;
+  std::vector<Hope> hopes_;
 };
 
 /// Whatever rules a candidate out of the front at its bound has a smaller time x cost, and comes before it.
@@ -74,6 +76,9 @@ bool is_tie(const Planner& planner, std::size_t loser, std::size_t winner, const
   return within_interval(more, estimates.own_factors(loser, scenario).first, least,
                          estimates.own_factors(winner, scenario).second);
 }
+
+/// A plan costs more than a look at all candidates.
+constexpr std::size_t first_group = 2;
 
 bool may_run(TrialState state) {
   return state == TrialState::open || state == TrialState::planned || state == TrialState::simulated;
@@ -102,8 +107,8 @@ Standing Planner::standing(std::size_t c, const Scenario& scenario, const Figure
   return {value_of(scenario.objective, figures),
           figures.time_s,
           figures.cost_usd,
-          estimates_.doubtful(c),
-          estimates_.hosts(setup),
+          estimates_.facts().doubtful(c),
+          estimates_.facts().hosts(setup),
           trials_.setup(setup).global_batch,
           c};
 }
@@ -114,6 +119,12 @@ Figures Planner::floor(std::size_t c, const Scenario& scenario) const {
                             at_least(trial.energy_j));
 }
 
+std::optional<double> Planner::value_where_kept(std::size_t c, const Scenario& scenario) const {
+  if (!simulated(c)) return std::nullopt;
+  const Figures known = figures(c, scenario);
+  return keeps(known, scenario) ? std::optional(value_of(scenario.objective, known)) : std::nullopt;
+}
+
 Figures Planner::bound(std::size_t c, const Scenario& scenario) const {
   const Trial& trial = trials_.trial(trials_.space().candidates[c].setup);
   return estimates_.figures(c, scenario, trial.bound_step_s, trial.bound_energy_j);
@@ -121,63 +132,111 @@ Figures Planner::bound(std::size_t c, const Scenario& scenario) const {
 
 std::vector<std::size_t> Planner::open(const Scenario& scenario) const {
   std::vector<std::size_t> result;
-  const CandidateSpace& space = trials_.space();
-  for (std::size_t c = 0; c < space.candidates.size(); ++c) {
-    if (scenario.undoubted && estimates_.doubtful(c)) continue;
-    if (!scenario.without.empty() &&
-        scenario.without.contains(kinds_of(trials_.setup(space.candidates[c].setup).order)))
-      continue;
+  const std::vector<Candidate>& candidates = trials_.space().candidates;
+  const auto add = [&](std::size_t c) {
+    if (scenario.undoubted && estimates_.facts().doubtful(c)) return;
+    if (!scenario.without.empty() && scenario.without.contains(estimates_.facts().kinds(candidates[c].setup)))
+      return;
     if (estimates_.out(c, scenario).empty()) result.push_back(c);
-  }
+  };
+  if (scenario.among)
+    for (const std::size_t c : *scenario.among) add(c);
+  else
+    for (std::size_t c = 0; c < candidates.size(); ++c) add(c);
   return result;
 }
 
-void Planner::simulate_all(const Scenario& scenario) {
+std::vector<std::pair<double, std::size_t>> Planner::least_on_any_links(const Scenario& scenario) const {
+  std::vector<std::pair<double, std::size_t>> all;
+  for (const std::size_t c : open(scenario)) {
+    const Trial free = trials_.bounds().bound(trials_.setup(trials_.space().candidates[c].setup),
+                                              std::numeric_limits<double>::infinity());
+    const Figures figures = estimates_.figures(
+        c, scenario, std::max(at_least(free.step_s), free.input_step_s), at_least(free.energy_j));
+    if (keeps(figures, scenario)) all.emplace_back(value_of(scenario.objective, figures), c);
+  }
+  return all;
+}
+
+std::shared_ptr<const std::vector<std::size_t>> Planner::rivals(const Scenario& from,
+                                                                const Scenario& to) const {
+  struct Rival {
+    std::size_t candidate;
+    double least;
+  };
+  std::vector<Rival> all;
+  double of_all = std::numeric_limits<double>::infinity(), of_undoubted = of_all;
+  for (const std::size_t c : open(from)) {
+    const bool known = simulated(c);
+    const Figures ends[] = {known ? figures(c, from) : floor(c, from), known ? figures(c, to) : floor(c, to)};
+    const auto [least, most] =
+        std::minmax({value_of(from.objective, ends[0]), value_of(from.objective, ends[1])});
+    all.push_back({c, least});
+    if (!known || !keeps(ends[0], from) || !keeps(ends[1], to)) continue;
+    of_all = std::min(of_all, most);
+    if (!estimates_.facts().doubtful(c)) of_undoubted = std::min(of_undoubted, most);
+  }
+  auto result = std::make_shared<std::vector<std::size_t>>();
+  for (const Rival& rival : all)
+    if (ties_with_best(rival.least, of_all) ||
+        (!estimates_.facts().doubtful(rival.candidate) && ties_with_best(rival.least, of_undoubted)))
+      result->push_back(rival.candidate);
+  return result;
+}
+
+void Planner::simulate_first(const std::vector<std::size_t>& candidates) {
   std::set<std::size_t> setups;
-  for (const std::size_t c : open(scenario))
+  for (const std::size_t c : candidates)
     if (!simulated(c)) setups.insert(trials_.space().candidates[c].setup);
   trials_.plan({setups.begin(), setups.end()});
   std::erase_if(setups, [&](std::size_t s) { return trials_.trial(s).state != TrialState::planned; });
   for (const SearchSpace::Record& record : trials_.simulate({setups.begin(), setups.end()})) record();
 }
 
+void Planner::simulate_all(const Scenario& scenario) { simulate_first(open(scenario)); }
+
 /// The standings of simulated candidates that keep the constraints, once no other candidate may change the
 /// answer.
-/// @param hopes of the standings that are known and those that are bounds, the setups that may change it
-std::vector<Standing> Planner::search(
-    const Scenario& scenario,
-    const std::function<std::vector<Hope>(const std::vector<Standing>& known,
-                                          const std::vector<Standing>& bounds)>& hopes) {
-  const std::vector<std::size_t> all = open(scenario);
+std::vector<Standing> Planner::search(const Scenario& scenario, const Question& question) {
   struct Seen {
+    std::size_t candidate;
     TrialState state = TrialState::failed;
-    std::optional<Standing> standing;  ///< nothing: does not keep the constraints
+    std::optional<Standing> standing{};  ///< nothing: does not keep the constraints
   };
-  std::vector<Seen> seen(all.size());
+  std::vector<Seen> open_ones;
+  for (const std::size_t c : open(scenario)) open_ones.push_back({c});
   std::vector<Standing> known, bounds;
   const auto look = [&] {
     known.clear(), bounds.clear();
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const TrialState state = trials_.trial(trials_.space().candidates[all[i]].setup).state;
-      if (!may_run(state)) continue;
-      if (seen[i].state != state) {
-        const Figures figures =
-            simulated(all[i]) ? estimates_.figures(all[i], scenario) : floor(all[i], scenario);
-        seen[i] = {state, std::nullopt};
-        if (keeps(figures, scenario)) seen[i].standing = standing(all[i], scenario, figures);
+    for (Seen& seen : open_ones) {
+      const TrialState state = trials_.trial(trials_.space().candidates[seen.candidate].setup).state;
+      if (seen.state != state && may_run(state)) {
+        const bool exact = state == TrialState::simulated;
+        const Figures now =
+            exact ? estimates_.figures(seen.candidate, scenario) : floor(seen.candidate, scenario);
+        seen.standing.reset();
+        if (keeps(now, scenario)) seen.standing = standing(seen.candidate, scenario, now);
       }
-      if (seen[i].standing) (state == TrialState::simulated ? known : bounds).push_back(*seen[i].standing);
+      seen.state = state;
+      if (seen.standing && may_run(state))
+        (state == TrialState::simulated ? known : bounds).push_back(*seen.standing);
     }
-    return hopes(known, bounds);
+    std::vector<Hope> hopes = question.hopes(known, bounds);
+    // What is out stays out, since bounds only grow.
+    std::erase_if(open_ones, [&](const Seen& seen) {
+      if (seen.state == TrialState::simulated) return false;
+      return !may_run(seen.state) || !seen.standing || question.is_out(*seen.standing);
+    });
+    return hopes;
   };
   QuestionSpace space(trials_, look);
-  best_first(space, {.at_once = trials_.jobs()});
+  best_first(space, {.at_once = trials_.jobs(), .first_group = first_group, .grows_anew = true});
   return known;
 }
 
 std::optional<std::size_t> Planner::best(const Scenario& scenario) {
   const std::optional<std::size_t> first = least(scenario);
-  if (!first || scenario.undoubted || !estimates_.doubtful(*first)) return first;
+  if (!first || scenario.undoubted || !estimates_.facts().doubtful(*first)) return first;
   Scenario sure = scenario;
   sure.undoubted = true;
   const std::optional<std::size_t> other = least(sure);
@@ -185,29 +244,30 @@ std::optional<std::size_t> Planner::best(const Scenario& scenario) {
 }
 
 std::optional<std::size_t> Planner::least(const Scenario& scenario) {
-  return best_of(
-      search(scenario, [&](const std::vector<Standing>& known, const std::vector<Standing>& bounds) {
-        double least = std::numeric_limits<double>::infinity();
-        for (const Standing& each : known) least = std::min(least, each.value);
-        const std::optional<Standing> best = best_standing(known);
-        HopesOfSetups hopes;
-        for (const Standing& each : bounds)
-          if (!best || !cannot_lead(each, *best, least)) hopes.add(setup_of(each), {each.value, each.time_s});
-        return hopes.all();
-      }));
+  double least = std::numeric_limits<double>::infinity();
+  const auto hopes_of = [&](const std::vector<Standing>& known, const std::vector<Standing>& bounds) {
+    for (const Standing& each : known) least = std::min(least, each.value);
+    const std::optional<Standing> best = best_standing(known);
+    HopesOfSetups hopes;
+    for (const Standing& each : bounds)
+      if (!best || !cannot_lead(each, *best, least)) hopes.add(setup_of(each), {each.value, each.time_s});
+    return hopes.all();
+  };
+  const auto is_out = [&](const Standing& bound) { return !ties_with_best(bound.value, least); };
+  return best_of(search(scenario, {hopes_of, is_out}));
 }
 
 std::vector<std::size_t> Planner::front(const Scenario& scenario) {
-  std::vector<Standing> known =
-      search(scenario, [&](const std::vector<Standing>& so_far, const std::vector<Standing>& bounds) {
-        const std::vector<Standing> front = front_of(so_far);
-        HopesOfSetups hopes;
-        for (const Standing& each : bounds)
-          if (!cannot_join(front, each)) hopes.add(setup_of(each), front_order(each));
-        return hopes.all();
-      });
+  const auto hopes_of = [&](const std::vector<Standing>& known, const std::vector<Standing>& bounds) {
+    const std::vector<Standing> front = front_of(known);
+    HopesOfSetups hopes;
+    for (const Standing& each : bounds)
+      if (!cannot_join(front, each)) hopes.add(setup_of(each), front_order(each));
+    return hopes.all();
+  };
   std::vector<std::size_t> candidates;
-  for (const Standing& each : front_of(std::move(known))) candidates.push_back(each.candidate);
+  for (const Standing& each : front_of(search(scenario, {hopes_of, [](const Standing&) { return false; }})))
+    candidates.push_back(each.candidate);
   return candidates;
 }
 
@@ -215,9 +275,9 @@ std::map<std::string, std::int64_t> Planner::pruned(const Scenario& scenario) co
   std::map<std::string, std::int64_t> counts;
   for (std::size_t c = 0; c < trials_.space().candidates.size(); ++c) {
     if (simulated(c)) continue;
-    std::string reason = estimates_.out(c, scenario);
+    std::string_view reason = estimates_.out(c, scenario);
     if (reason.empty()) reason = Estimates::broken(estimates_.figures(c, scenario), scenario);
-    ++counts[reason.empty() ? "bound" : reason];
+    ++counts[std::string(reason.empty() ? "bound" : reason)];
   }
   return counts;
 }

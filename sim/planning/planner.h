@@ -3,8 +3,10 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/planning/figures.h"
@@ -19,9 +21,13 @@ namespace convoy::inline planning {
 class Planner {
  public:
   explicit Planner(Trials& trials) : trials_(trials), estimates_(trials) {}
+  /// Of the same candidates with other trials (Trials::with_bandwidth).
+  Planner(Trials& trials, const Planner& like) : trials_(trials), estimates_(trials, like.estimates_) {}
 
   /// Simulates every candidate that may be rented at all, so that bounds save nothing.
   void simulate_all(const Scenario& scenario);
+  /// Simulates candidates that are likely to answer what is asked next, by which others are ruled out at once.
+  void simulate_first(const std::vector<std::size_t>& candidates);
 
   /// best_of those that keep the constraints; nothing where none keeps them.
   std::optional<std::size_t> least(const Scenario& scenario);
@@ -29,6 +35,15 @@ class Planner {
   /// The same, or, where that one has a doubt, the least without one if the difference is within its 80 % interval
   /// (is_tie).
   std::optional<std::size_t> best(const Scenario& scenario);
+
+  /// Those among which the answer of best() is for every scenario between two, for Scenario::among: all that may be
+  /// the best somewhere at their least, with or without those that have a doubt. @pre in between, time, cost, energy
+  /// and carbon of every candidate only rise, or only fall; the two differ in nothing else
+  std::shared_ptr<const std::vector<std::size_t>> rivals(const Scenario& from, const Scenario& to) const;
+
+  /// Candidates that keep the constraints on links of any bandwidth at their least, in ascending order, with the value
+  /// that they are not below on any.
+  std::vector<std::pair<double, std::size_t>> least_on_any_links(const Scenario& scenario) const;
 
   /// front_of those that keep the constraints.
   std::vector<std::size_t> front(const Scenario& scenario);
@@ -41,6 +56,8 @@ class Planner {
   Figures figures(std::size_t candidate, const Scenario& scenario) const {
     return estimates_.figures(candidate, scenario);
   }
+  /// The objective of a candidate that was simulated and keeps the constraints; nothing where it was not, or does not.
+  std::optional<double> value_where_kept(std::size_t candidate, const Scenario& scenario) const;
   /// Of a simulated candidate the figures that its plan bounded it by.
   Figures bound(std::size_t candidate, const Scenario& scenario) const;
   /// How many candidates were not simulated, by reason: those of Estimates, "deadline", "budget", and "bound":
@@ -58,10 +75,15 @@ class Planner {
   std::size_t setup_of(const Standing& standing) const {
     return trials_.space().candidates[standing.candidate].setup;
   }
-  std::vector<Standing> search(
-      const Scenario& scenario,
-      const std::function<std::vector<Hope>(const std::vector<Standing>& known,
-                                            const std::vector<Standing>& bounds)>& hopes);
+  /// What is asked of candidates.
+  struct Question {
+    /// Of the standings that are known and those that are bounds, the setups that may change the answer.
+    std::function<std::vector<Hope>(const std::vector<Standing>& known, const std::vector<Standing>& bounds)>
+        hopes;
+    /// Whether a bound will never be a hope again.
+    std::function<bool(const Standing& bound)> is_out;
+  };
+  std::vector<Standing> search(const Scenario& scenario, const Question& question);
 
   Trials& trials_;
   Estimates estimates_;

@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "sim/base/quantity.h"
+#include "sim/base/ties.h"
 #include "sim/planning/answer.h"
 #include "sim/planning/why_not.h"
 #include "sim/planning/write_plan.h"
@@ -53,8 +56,7 @@ class Sensitivity {
     global_batch();
     evaluation();
     input();
-    bandwidth(bandwidth_reach);
-    bandwidth(1 / bandwidth_reach);
+    bandwidth();
     return std::move(changes_);
   }
 
@@ -64,6 +66,17 @@ class Sensitivity {
     if (const std::optional<std::size_t> next = planner_.best(then))
       change.choice = result_of(planner_, *next, then);
     changes_.push_back(std::move(change));
+  }
+
+  /// Scenarios between two, as turning_point() goes through them. @param at what differs, by a factor
+  /// @returns the factor at which another one is the best
+  std::optional<double> turning(double reach, const std::function<Scenario(double)>& at) {
+    const auto rivals = planner_.rivals(at(1), at(reach));
+    return turning_point(reach, fine, [&](double factor) {
+      Scenario then = at(factor);
+      then.among = rivals;
+      return planner_.best(then) == choice_;
+    });
   }
 
   /// Of each kind of server of a candidate, where it is rented.
@@ -79,8 +92,7 @@ class Sensitivity {
       scenario.price_factor[server] = factor;
       return scenario;
     };
-    const std::optional<double> factor =
-        turning_point(reach, fine, [&](double f) { return planner_.best(at(f)) == choice_; });
+    const std::optional<double> factor = turning(reach, at);
     if (!factor) return;
     const double price = usd_per_h * *factor;
     add(fmt::format("the price of {} {} by {} %, to {}/h", server, reach > 1 ? "rises" : "falls",
@@ -167,8 +179,7 @@ class Sensitivity {
       longer.evaluation_s = least_s * factor;
       return longer;
     };
-    const std::optional<double> factor =
-        turning_point(reach, fine, [&](double f) { return planner_.best(at(f)) == choice_; });
+    const std::optional<double> factor = turning(reach, at);
     if (!factor) return;
     const double more_s = least_s * *factor;
     const Goal::Pause& given = planner_.trials().spec().goal.evaluation();
@@ -189,8 +200,7 @@ class Sensitivity {
       slower.input->library.core_images_per_s = most_per_s * factor;
       return slower;
     };
-    const std::optional<double> factor =
-        turning_point(reach, fine, [&](double f) { return planner_.best(at(f)) == choice_; });
+    const std::optional<double> factor = turning(reach, at);
     if (!factor) return;
     const double rate = most_per_s * *factor;
     add(fmt::format("a core of the hosts makes no more than {} images/s ready", digits_text(rate, 3)),
@@ -198,12 +208,25 @@ class Sensitivity {
   }
 
   /// Every link of every machine, faster or slower.
+  void bandwidth() {
+    likely_ = {choice_};
+    if (facts().doubtful(choice_)) {
+      Scenario sure = scenario_;
+      sure.undoubted = true;
+      if (const std::optional<std::size_t> least = planner_.least(sure)) likely_.push_back(*least);
+    }
+    least_on_any_links_ = planner_.least_on_any_links(scenario_);
+    bandwidth(bandwidth_reach);
+    bandwidth(1 / bandwidth_reach);
+  }
+
   void bandwidth(double reach) {
     std::unique_ptr<Trials> then;  // of the last factor with which another is the best
     std::optional<std::size_t> other;
     const auto stays = [&](double factor) {
-      auto changed = std::make_unique<Trials>(planner_.trials().with({factor, 1, false}));
-      const std::optional<std::size_t> best = Planner(*changed).best(scenario_);
+      auto changed = std::make_unique<Trials>(planner_.trials().with_bandwidth(factor));
+      Planner planner(*changed, planner_);
+      const std::optional<std::size_t> best = best_among_likely(planner);
       if (best == choice_) return true;
       then = std::move(changed);
       other = best;
@@ -213,13 +236,36 @@ class Sensitivity {
     if (!factor) return;
     Change& change = changes_.emplace_back(Change{
         fmt::format("all links are about {:.2g} times as fast", *factor), "bandwidth", "", *factor, {}});
-    if (other) change.choice = result_of(Planner(*then), *other, scenario_);
+    if (other) change.choice = result_of(Planner(*then, planner_), *other, scenario_);
   }
+
+  /// The best on other links, of those that can be as good as what was good before.
+  std::optional<std::size_t> best_among_likely(Planner& planner) {
+    planner.simulate_first(likely_);
+    double of_all = std::numeric_limits<double>::infinity(), of_undoubted = of_all;
+    for (const std::size_t c : likely_) {
+      const std::optional<double> value = planner.value_where_kept(c, scenario_);
+      if (!value) continue;
+      of_all = std::min(of_all, *value);
+      if (!facts().doubtful(c)) of_undoubted = std::min(of_undoubted, *value);
+    }
+    auto among = std::make_shared<std::vector<std::size_t>>();
+    for (const auto& [least, c] : least_on_any_links_)
+      if (ties_with_best(least, of_all) || (!facts().doubtful(c) && ties_with_best(least, of_undoubted)))
+        among->push_back(c);
+    Scenario scenario = scenario_;
+    scenario.among = std::move(among);
+    return planner.best(scenario);
+  }
+
+  const CandidateFacts& facts() const { return planner_.estimates().facts(); }
 
   Planner& planner_;
   const Scenario& scenario_;
   std::size_t choice_;
   Figures now_;
+  std::vector<std::size_t> likely_;  ///< to be good on other links too
+  std::vector<std::pair<double, std::size_t>> least_on_any_links_;
   std::vector<Change> changes_;
 };
 

@@ -9,6 +9,11 @@
 namespace convoy::inline runs {
 namespace {
 
+struct ItemOnWire {
+  std::uint64_t number;
+  double factor;
+};
+
 struct AnswerHeader {
   std::uint64_t kind, size;
 };
@@ -37,15 +42,15 @@ bool read_all(int fd, char* data, std::size_t size) {
   return true;
 }
 
-bool send_item(int fd, std::size_t item) {
-  const std::uint64_t number = item;
-  return write_all(fd, reinterpret_cast<const char*>(&number), sizeof number);
+bool send_item(int fd, const WorkItem& item) {
+  const ItemOnWire sent{item.number, item.factor};
+  return write_all(fd, reinterpret_cast<const char*>(&sent), sizeof sent);
 }
 
-std::optional<std::size_t> receive_item(int fd) {
-  std::uint64_t number = 0;
-  if (!read_all(fd, reinterpret_cast<char*>(&number), sizeof number)) return std::nullopt;
-  return number;
+std::optional<WorkItem> receive_item(int fd) {
+  ItemOnWire got{};
+  if (!read_all(fd, reinterpret_cast<char*>(&got), sizeof got)) return std::nullopt;
+  return WorkItem(got.number, got.factor);
 }
 
 bool send_answer(int fd, const WorkerAnswer& answer) {

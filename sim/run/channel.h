@@ -7,6 +7,15 @@
 
 namespace convoy::inline runs {
 
+/// What a worker is asked to do: a number that the work knows, and a factor on something in it. A plain number is
+/// asked without one.
+struct WorkItem {
+  std::size_t number = 0;
+  double factor = 1;
+  WorkItem(std::size_t item_number, double by = 1) : number(item_number), factor(by) {}
+  operator std::size_t() const { return number; }
+};
+
 /// The outcome of an item.
 struct WorkerAnswer {
   enum class Kind { done, input_error, failed, out_of_memory, out_of_time };
@@ -21,8 +30,8 @@ bool write_all(int fd, const char* data, std::size_t size);
 /// False at the end of the pipe.
 bool read_all(int fd, char* data, std::size_t size);
 
-bool send_item(int fd, std::size_t item);
-std::optional<std::size_t> receive_item(int fd);
+bool send_item(int fd, const WorkItem& item);
+std::optional<WorkItem> receive_item(int fd);
 bool send_answer(int fd, const WorkerAnswer& answer);
 std::optional<WorkerAnswer> receive_answer(int fd);
 

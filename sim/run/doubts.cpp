@@ -17,6 +17,7 @@
 #include "sim/costs/software_evidence.h"
 #include "sim/page/text.h"
 #include "sim/plan/images_met.h"
+#include "sim/replay/input_queue.h"
 #include "sim/replay/replay.h"
 #include "sim/run/simulate.h"
 #include "topologies/typical_efficiency.h"
@@ -377,6 +378,14 @@ StepRange step_range_s(const PreparedRun& run, const Doubt& doubt) {
       return {step_as_is_s(*doubt.less), step_as_is_s(*doubt.more)};
   }
   throw std::logic_error("a doubt that moves nothing");
+}
+
+StepRange step_range_s(const PreparedRun& run, const Doubt& doubt, const ReplayResult& replayed) {
+  // A service draws its images one by one; else they are waited for before a step, which is the same with any.
+  if (doubt.moves != Doubt::Moves::loader || run.plan.service()) return step_range_s(run, doubt);
+  const double steps = run.plan.steps, own_s = (replayed.step_time_s - replayed.input_wait_s) * steps;
+  return {step_with_input_s(*doubt.less->plan.input, steps, own_s) / steps,
+          step_with_input_s(*doubt.more->plan.input, steps, own_s) / steps};
 }
 
 double drawn_step_s(const PreparedRun& run, const std::vector<Doubt>& doubts,

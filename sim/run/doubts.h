@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/replay/replay.h"
 #include "topologies/sources.h"
 
 namespace convoy::inline runs {
@@ -54,6 +55,8 @@ std::vector<Doubt> doubts_of(const PreparedRun& run);
 /// protocol: those of an ideal network, and of the one that is assumed.
 using StepRange = std::array<double, 2>;
 StepRange step_range_s(const PreparedRun& run, const Doubt& doubt);
+/// The same, by a replay of the run as it is: what that tells is not replayed again.
+StepRange step_range_s(const PreparedRun& run, const Doubt& doubt, const ReplayResult& replayed);
 
 /// The step of a run with the numbers of all its doubts moved at once, by one replay: number i times
 /// exp(deviations[i] x its spread). A protocol is the assumed one where its deviation is above 0, else none. What

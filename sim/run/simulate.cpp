@@ -318,11 +318,13 @@ void Preparer::add_doubts(const Point& point, const YamlNode* instead, const Wha
   };
   if (std::optional<Doubt> doubt = doubt_of_loader(point.training.input); doubt && run.plan.input) {
     const auto with_rate = [&](double factor) {
-      Point other = point;
-      InputLibrary& library = other.training.input.library;
-      library.core_images_per_s *= factor;
-      library.image_overhead_s /= factor;  // the same share of a core's time
-      return prepared(other);
+      InputSpec input = point.training.input;
+      input.library.core_images_per_s *= factor;
+      input.library.image_overhead_s /= factor;  // the same share of a core's time
+      auto other = std::make_shared<PreparedRun>(run);
+      other->doubts.clear();
+      other->plan.input = feed_of(run.plan, *run.graph, run.machine, input);
+      return other;
     };
     const double factor = std::exp(quantile_80 * *doubt->source.spread);
     doubt->less = with_rate(1 / factor);
@@ -435,7 +437,7 @@ RunOutput simulate(const PreparedRun& run, bool with_trace) {
   if (with_trace && leaves_tasks_out(run)) return simulate(with_every_task(run), with_trace);
   const ReplayResult replayed = replay(run.plan, run.machine, run.cost, {true, run.network_model});
   std::vector<StepRange> ranges;
-  for (const Doubt& doubt : run.doubts) ranges.push_back(step_range_s(run, doubt));
+  for (const Doubt& doubt : run.doubts) ranges.push_back(step_range_s(run, doubt, replayed));
   RunOutput output{evaluate(run, replayed, ranges), {}};
   if (run.on_ideal_network) widen_interval(output.result, simulate(*run.on_ideal_network, false).result);
   widen_to_fair_shares(run, output.result);

@@ -68,6 +68,7 @@ constexpr auto assessment_fields = [](auto& archive, auto& assessment) {
   archive.field("images", assessment.images);
   archive.field("step_bound_s", assessment.step_bound_s);
   archive.field("input_step_s", assessment.input_step_s);
+  archive.field("running_s", assessment.running_s);
   archive.field("energy_bound_j", assessment.energy_bound_j);
   archive.field("bound_text", assessment.bound_text);
   archive.nullable("price_usd_per_h", assessment.price_usd_per_h);

@@ -122,7 +122,7 @@ WorkerAnswer run_apart(const SecondHalf& half) {
   return answer ? std::move(*answer) : WorkerAnswer{Kind::failed, how_it_ended(status)};
 }
 
-WorkerAnswer answer_to(std::size_t item, const FirstHalf& work, bool apart) {
+WorkerAnswer answer_to(const WorkItem& item, const FirstHalf& work, bool apart) {
   SecondHalf half;
   WorkerAnswer first = guarded([&] {
     half = work(item);
@@ -167,7 +167,7 @@ class Workers::Pool {
     }
   }
 
-  void give(std::size_t w, std::size_t place, std::size_t item) {
+  void give(std::size_t w, std::size_t place, const WorkItem& item) {
     workers_[w].place = place;
     workers_[w].since = Clock::now();
     send_item(workers_[w].to, item);
@@ -288,11 +288,11 @@ Workers::Workers(std::size_t jobs, FirstHalf work, WorkerOptions options)
 Workers::~Workers() = default;
 
 void serve_items(int in, int out, const FirstHalf& work, bool apart) {
-  while (const std::optional<std::size_t> item = receive_item(in))
+  while (const std::optional<WorkItem> item = receive_item(in))
     if (!send_answer(out, answer_to(*item, work, apart))) return;
 }
 
-bool Workers::run(std::size_t count, const std::function<std::size_t(std::size_t)>& item_at,
+bool Workers::run(std::size_t count, const std::function<WorkItem(std::size_t)>& item_at,
                   const std::function<void(std::size_t, WorkerAnswer)>& answered) {
   if (count == 0) return true;
   Pool& pool = *pool_;
@@ -346,7 +346,7 @@ bool Workers::run(std::size_t count, const std::function<std::size_t(std::size_t
   return true;
 }
 
-bool Workers::run(const std::vector<std::size_t>& items,
+bool Workers::run(const std::vector<WorkItem>& items,
                   const std::function<void(std::size_t, WorkerAnswer)>& answered) {
   return run(
       items.size(), [&](std::size_t place) { return items[place]; }, answered);

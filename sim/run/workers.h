@@ -15,7 +15,7 @@ namespace convoy::inline runs {
 /// The work of one item in two halves: the first runs in a worker that goes on to further items (so it may
 /// keep what they share), the second there too or in a process of its own.
 using SecondHalf = std::function<std::string()>;
-using FirstHalf = std::function<SecondHalf(std::size_t item)>;
+using FirstHalf = std::function<SecondHalf(WorkItem item)>;
 
 struct WorkerOptions {
   double memory_bytes = std::numeric_limits<double>::infinity();  ///< of data, that a process may have
@@ -41,9 +41,9 @@ class Workers {
 
   /// As run_in_workers(). @param answered is told the place of an item in the list
   /// @returns false: stopped before all items were done
-  bool run(const std::vector<std::size_t>& items,
+  bool run(const std::vector<WorkItem>& items,
            const std::function<void(std::size_t place, WorkerAnswer answer)>& answered);
-  bool run(std::size_t count, const std::function<std::size_t(std::size_t place)>& item_at,
+  bool run(std::size_t count, const std::function<WorkItem(std::size_t place)>& item_at,
            const std::function<void(std::size_t place, WorkerAnswer answer)>& answered);
 
  private:

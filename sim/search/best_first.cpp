@@ -7,7 +7,7 @@
 namespace convoy::inline search {
 namespace {
 
-constexpr std::size_t first_group = 16, largest_group = 1024;
+constexpr std::size_t largest_group = 1024;
 
 /// The candidates that come next, in their order: those that are all planned, or all not.
 std::vector<std::size_t> next_of(const SearchSpace& space) {
@@ -47,7 +47,7 @@ std::int64_t simulate_ahead(SearchSpace& space, const std::vector<std::size_t>& 
 
 std::int64_t best_first(SearchSpace& space, const BestFirstOptions& options) {
   std::int64_t simulated = 0;
-  std::size_t group = first_group;
+  std::size_t group = options.first_group;
   for (;;) {
     options.progress();
     if (options.budget && simulated >= *options.budget) return simulated;
@@ -63,6 +63,7 @@ std::int64_t best_first(SearchSpace& space, const BestFirstOptions& options) {
     if (options.budget) most = std::min(most, static_cast<std::size_t>(*options.budget - simulated));
     if (next.size() > most) next.resize(most);
     simulated += simulate_ahead(space, next);
+    if (options.grows_anew) group = options.first_group;
   }
 }
 

@@ -37,6 +37,8 @@ struct BestFirstOptions {
   std::size_t at_once = 1;               ///< simulations side by side
   std::optional<std::int64_t> budget{};  ///< simulations at most
   std::function<void()> progress = [] {};
+  std::size_t first_group = 16;  ///< candidates that are planned in the first group
+  bool grows_anew = false;       ///< groups begin with first_group again after each simulation, which rules out many
 };
 
 /// Plans and simulates candidates of the space until no other can change the answer, by branch and bound: the

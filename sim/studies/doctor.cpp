@@ -93,7 +93,7 @@ YamlNode strategy_found(Preparer& preparer, std::size_t index) {
 /// The choice of a plan as a point of an experiment.
 Setup setup_of(const CandidateResultOfPlan& choice) {
   return {choice.order,   choice.precision,    choice.batch_per_device,
-          choice.devices, choice.global_batch, choice.strategy};
+          choice.devices, choice.global_batch, std::make_shared<const YamlNode>(choice.strategy)};
 }
 
 double spread_of(const std::pair<double, double>& interval) {

@@ -55,7 +55,7 @@ TEST_CASE("plan: where the goal's table has other batches, those that come to on
   for (const Setup& setup : trials.space().setups) CHECK(setup.global_batch <= 4096 * 12);
   const Estimates estimates(trials);
   for (std::size_t s = 0; s < trials.space().setups.size(); ++s)
-    CHECK(estimates.epochs(s).has_value() == (trials.space().setups[s].global_batch <= 1000));
+    CHECK(estimates.facts().epochs(s).has_value() == (trials.space().setups[s].global_batch <= 1000));
 }
 
 TEST_CASE("plan: what is wrong is said with its place") {

@@ -185,7 +185,7 @@ TEST_CASE("planner: the choice is the least of all that keep the constraints, by
         continue;  // idle power is not counted here
       const EpochsNeeded needed = *spec.goal.epochs(static_cast<double>(setup.global_batch));
       planner.simulate_in_full({c});
-      (estimates.doubts(c).empty() ? sure : doubted)
+      (estimates.facts().doubts(c).empty() ? sure : doubted)
           .push_back({value, 1 - std::hypot(1 - trial.step_low, 1 - needed.least / needed.epochs),
                       1 + std::hypot(trial.step_high - 1, needed.most / needed.epochs - 1)});
     }
@@ -473,7 +473,7 @@ TEST_CASE("planner: a method whose epochs are not known is out where they follow
       const bool same = method == "sync: all_reduce" || method.ends_with("fp16");
       REQUIRE(!trials.space().candidates.empty());
       for (std::size_t c = 0; c < trials.space().candidates.size(); ++c) {
-        const std::vector<std::string> doubts = planner.estimates().doubts(c);
+        const std::vector<std::string> doubts = planner.estimates().facts().doubts(c);
         CHECK(std::any_of(doubts.begin(), doubts.end(), [](const std::string& doubt) {
                 return doubt.ends_with("may need more epochs; how many is not known");
               }) == !same);

@@ -145,11 +145,88 @@ TEST_CASE("sensitivity: with links as slow as it says another choice is the best
   for (const Change& change : changes) {
     if (change.kind != "bandwidth") continue;
     CAPTURE(change.value);
-    Trials then = trials.with({change.value, 1, false});
+    Trials then = trials.with_bandwidth(change.value);
     CHECK(Planner(then).best(now) != choice);
     const double nearer = change.value > 1 ? change.value / 1.03 : change.value * 1.03;
-    Trials before = trials.with({nearer, 1, false});
+    Trials before = trials.with_bandwidth(nearer);
     CHECK(Planner(before).best(now) == choice);
+  }
+}
+
+TEST_CASE(
+    "sensitivity: between two scenarios the best of the rivals is the best of all, and rivals are few") {
+  std::size_t rivals_seen = 0, all_seen = 0, changes = 0;
+  for (unsigned seed = 1; seed <= 4; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    const char* const objectives[] = {"cost", "front", "cost", "energy"};
+    const PlanSpec spec = plans::spec_of(
+        "{epochs: 30}",
+        fmt::format(
+            "{{objective: {}, servers: [aws-p3.2xlarge, aws-p3.8xlarge, aws-g4dn.xlarge, gcp-a2-highgpu-1g], "
+            "nodes: [1, 2, {}], batch_per_device: [16, 128], constraints: {{deadline: {}s}}}}",
+            objectives[seed % 4], 3 + random() % 4, 400 + random() % 4000));
+    Trials trials = plans::trials_of(spec, 2);
+    Planner planner(trials);
+    const Scenario now = scenario_of(spec);
+    const std::optional<std::size_t> choice = planner.best(now);
+    if (!choice) continue;
+    const std::string server = trials.setup(trials.space().candidates[*choice].setup).order.front().first;
+    const auto dearer = [&](double factor) {
+      Scenario then = now;
+      then.price_factor[server] = factor;
+      return then;
+    };
+    const auto longer = [&](double factor) {
+      Scenario then = now;
+      then.evaluation_s = factor;
+      return then;
+    };
+    const auto slower = [&](double factor) {
+      Scenario then = now;
+      then.input = input_from_files();
+      then.input->library.core_images_per_s = 1e5 / factor;
+      return then;
+    };
+    const auto check = [&](const auto& at, double reach) {
+      const auto among = planner.rivals(at(1), at(reach));
+      rivals_seen += among->size(), all_seen += trials.space().candidates.size();
+      for (double factor = 1; factor <= reach; factor *= std::pow(reach, 0.125) * (1 - 1e-12)) {
+        CAPTURE(factor);
+        Scenario few = at(factor);
+        few.among = among;
+        const std::optional<std::size_t> best = planner.best(few);
+        CHECK(best == planner.best(at(factor)));
+        changes += best != choice;
+      }
+    };
+    check(dearer, 1.1);
+    CHECK(planner.rivals(dearer(1), dearer(1))->size() <= planner.rivals(dearer(1), dearer(16))->size());
+    check(dearer, 16);
+    check(longer, 1000);
+    check(slower, 1e4);
+  }
+  CHECK(changes > 10);
+  CHECK(rivals_seen < all_seen);
+}
+
+TEST_CASE("sensitivity: on no links a candidate comes to less than its least on any") {
+  const PlanSpec spec = plans::spec_of(
+      "{epochs: 30}",
+      "{servers: [aws-p3.2xlarge, aws-g4dn.12xlarge], nodes: [1, 3], batch_per_device: [16, 64], strategies: "
+      "[{kind: data_parallel, sync: all_reduce, algorithm: [ring, tree]}, {kind: data_parallel, sync: "
+      "parameter_server, servers: 1}]}");
+  Trials trials = plans::trials_of(spec);
+  const Scenario scenario = scenario_of(spec);
+  const auto least = Planner(trials).least_on_any_links(scenario);
+  REQUIRE(least.size() == trials.space().candidates.size());
+  for (const double bandwidth : {0.1, 1.0, 30.0}) {
+    CAPTURE(bandwidth);
+    Trials changed = trials.with_bandwidth(bandwidth);
+    Planner planner(changed);
+    planner.simulate_all(scenario);
+    for (const auto& [value, c] : least)
+      if (planner.simulated(c)) CHECK(value <= planner.figures(c, scenario).cost_usd);
   }
 }
 

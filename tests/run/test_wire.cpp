@@ -78,6 +78,7 @@ TEST_CASE("wire: an assessment comes out as it went in") {
   in.label = "ring";
   in.images = 64;
   in.step_bound_s = 1.0 / 3;
+  in.running_s = 0.1;
   in.energy_bound_j = 5e-324;
   in.bound_text = "at least";
   in.samples = 7;
@@ -90,6 +91,7 @@ TEST_CASE("wire: an assessment comes out as it went in") {
   CHECK(out.label == in.label);
   CHECK(out.images == in.images);
   CHECK(out.step_bound_s == in.step_bound_s);
+  CHECK(out.running_s == in.running_s);
   CHECK(out.energy_bound_j == in.energy_bound_j);
   CHECK(out.bound_text == in.bound_text);
   CHECK_FALSE(out.price_usd_per_h.has_value());

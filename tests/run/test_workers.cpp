@@ -123,7 +123,7 @@ TEST_CASE("workers: the same processes do one list after another, and a list tha
     return [n = calls, item] { return fmt::format("{} {} {}", ::getpid(), n, item); };
   };
   Workers workers(1, work);
-  const auto run = [&](const std::vector<std::size_t>& items) {
+  const auto run = [&](const std::vector<WorkItem>& items) {
     std::vector<std::string> answers(items.size());
     CHECK(workers.run(items, [&](std::size_t place, WorkerAnswer answer) { answers[place] = answer.bytes; }));
     return answers;
@@ -148,9 +148,22 @@ TEST_CASE("workers: the same processes do one list after another, and a list tha
   });
   std::set<std::string> processes;
   for (const std::size_t count : {1, 6})
-    several.run(std::vector<std::size_t>(count),
+    several.run(std::vector<WorkItem>(count, 0),
                 [&](std::size_t, WorkerAnswer answer) { processes.insert(answer.bytes); });
   CHECK(processes.size() == 3);
+}
+
+TEST_CASE(
+    "workers: a process is told the factor of an item to the last bit, of which it knew nothing before") {
+  ::signal(SIGPIPE, SIG_IGN);
+  Workers workers(2, [](WorkItem item) -> SecondHalf {
+    return [item] { return fmt::format("{} {:a}", item.number, item.factor); };
+  });
+  std::vector<std::string> answers(3);
+  const double third = 1.0 / 3;
+  CHECK(workers.run({{7, third}, 8, {7, -0.0}},
+                    [&](std::size_t place, WorkerAnswer answer) { answers[place] = answer.bytes; }));
+  CHECK(answers == std::vector<std::string>{fmt::format("7 {:a}", third), "8 0x1p+0", "7 -0x0p+0"});
 }
 
 TEST_CASE("workers: an item that takes too long is ended, and those after it are done") {

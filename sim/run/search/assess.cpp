@@ -45,6 +45,8 @@ Assessment assess(const PreparedRun& run) {
   assessment.step_bound_s = bound.step_time_s;
   if (run.plan.input && !run.plan.service())
     assessment.input_step_s = step_with_input_s(*run.plan.input, 1, 0);
+  for (const double running_s : bound.running_s)
+    assessment.running_s = std::max(assessment.running_s, running_s);
   assessment.bound_text = bound_text(bound, run.machine);
   assessment.energy_bound_j =
       step_energy_j(run.machine, bound.step_time_s, busy_power_w(run.plan, run.machine, run.cost),

@@ -22,6 +22,7 @@ struct Assessment {
   double step_bound_s = 0;
   /// Of it, what the hosts need for the images of a step: exact, where the rest is but for rounding (at_least).
   double input_step_s = 0;
+  double running_s = 0;  ///< operations of the busiest device, without waiting; 0 where steps are means
   double energy_bound_j = 0;
   std::string bound_text;  ///< why the step cannot be shorter
   std::optional<double> price_usd_per_h;
@@ -32,6 +33,9 @@ struct Assessment {
   bool fits = true;
   std::string fullest;            ///< its name
   double fullest_size_bytes = 0;  ///< what its driver leaves to processes
+
+  /// Whether it fits in this share of a device's memory.
+  bool fits_in(double share) const { return fits && peak_bytes <= share * fullest_size_bytes; }
 };
 
 Assessment assess(const PreparedRun& run);

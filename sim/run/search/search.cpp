@@ -36,7 +36,7 @@ class StrategySpace : public SearchSpace {
         entries_(spec.candidates.size()),
         try_out_(
             jobs,
-            [this](std::size_t i, Detail detail) {
+            [this](std::size_t i, Detail detail, double) {
               return preparer_.prepare(index_, &spec_.candidates[i].mapping, detail);
             },
             preparer.replays_apart()) {

@@ -20,21 +20,21 @@ Tried<T> tried(WorkerAnswer answer, T (*decode)(const std::string&)) {
 enum class Asked : std::uint8_t { plan, step, all, trace };
 constexpr std::size_t askable = 4;
 
-std::vector<std::size_t> items_of(const std::vector<std::size_t>& candidates, Asked asked) {
-  std::vector<std::size_t> items;
+std::vector<WorkItem> items_of(const std::vector<std::size_t>& candidates, Asked asked, double factor) {
+  std::vector<WorkItem> items;
   for (const std::size_t candidate : candidates)
-    items.push_back(askable * candidate + static_cast<std::size_t>(asked));
+    items.emplace_back(askable * candidate + static_cast<std::size_t>(asked), factor);
   return items;
 }
 
 FirstHalf work_of(PrepareItem prepare) {
-  return [prepare = std::move(prepare)](std::size_t item) -> SecondHalf {
-    const auto asked = static_cast<Asked>(item % askable);
-    const std::size_t candidate = item / askable;
+  return [prepare = std::move(prepare)](WorkItem item) -> SecondHalf {
+    const auto asked = static_cast<Asked>(item.number % askable);
+    const std::size_t candidate = item.number / askable;
     if (asked == Asked::plan)
-      return [bytes = encode(assess(prepare(candidate, Detail::step)))] { return bytes; };
+      return [bytes = encode(assess(prepare(candidate, Detail::step, item.factor)))] { return bytes; };
     const Detail detail = asked == Asked::step ? Detail::step : Detail::all;
-    return [run = std::make_shared<const PreparedRun>(prepare(candidate, detail)),
+    return [run = std::make_shared<const PreparedRun>(prepare(candidate, detail, item.factor)),
             with_trace = asked == Asked::trace] { return encode(simulate(*run, with_trace)); };
   };
 }
@@ -45,17 +45,18 @@ TryOut::TryOut(std::size_t jobs, PrepareItem prepare, bool apart)
     : workers_(jobs, work_of(std::move(prepare)), {.apart = apart}) {}
 
 void TryOut::plan(const std::vector<std::size_t>& candidates,
-                  const std::function<void(std::size_t place, Tried<Assessment> tried)>& planned) {
-  workers_.run(items_of(candidates, Asked::plan), [&](std::size_t place, WorkerAnswer answer) {
+                  const std::function<void(std::size_t place, Tried<Assessment> tried)>& planned,
+                  double factor) {
+  workers_.run(items_of(candidates, Asked::plan, factor), [&](std::size_t place, WorkerAnswer answer) {
     planned(place, tried<Assessment>(std::move(answer), &decode_assessment));
   });
 }
 
 std::vector<Tried<RunOutput>> TryOut::simulate(const std::vector<std::size_t>& candidates, Detail detail,
-                                               bool with_trace) {
+                                               bool with_trace, double factor) {
   const Asked asked = with_trace ? Asked::trace : detail == Detail::step ? Asked::step : Asked::all;
   std::vector<Tried<RunOutput>> outputs(candidates.size());
-  workers_.run(items_of(candidates, asked), [&](std::size_t place, WorkerAnswer answer) {
+  workers_.run(items_of(candidates, asked, factor), [&](std::size_t place, WorkerAnswer answer) {
     outputs[place] = tried<RunOutput>(std::move(answer), &decode_output);
   });
   return outputs;

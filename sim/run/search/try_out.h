@@ -32,8 +32,9 @@ struct Tried {
   }
 };
 
-/// The run of a candidate; called in processes. @throws InputError
-using PrepareItem = std::function<PreparedRun(std::size_t candidate, Detail detail)>;
+/// The run of a candidate; called in processes. @param factor with which the candidate was asked for, on whatever
+/// the caller of TryOut means by it @throws InputError
+using PrepareItem = std::function<PreparedRun(std::size_t candidate, Detail detail, double factor)>;
 
 /// Plans and simulates candidates in processes, which keep from each group of candidates to the next what these
 /// have in common. @pre SIGPIPE is ignored.
@@ -45,11 +46,12 @@ class TryOut {
 
   /// Plans candidates, and calls `planned` here for each place in the list, in any order.
   void plan(const std::vector<std::size_t>& candidates,
-            const std::function<void(std::size_t place, Tried<Assessment> tried)>& planned);
+            const std::function<void(std::size_t place, Tried<Assessment> tried)>& planned,
+            double factor = 1);
 
   /// Simulates candidates. @returns their outputs, in the order of the list
   std::vector<Tried<RunOutput>> simulate(const std::vector<std::size_t>& candidates, Detail detail,
-                                         bool with_trace = false);
+                                         bool with_trace = false, double factor = 1);
 
  private:
   Workers workers_;
