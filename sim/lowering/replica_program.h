@@ -66,7 +66,8 @@ class ReplicaProgram {
   ///        none: gradients are not summed by collectives
   /// @param role gets the program; its resident memory is the caller's (GroupSync::resident_bytes), but for
   ///        compression's residual
-  /// @param stream of the role on which gradients are summed; with GradientSync::cycle_s, devices agree on the one after it
+  /// @param stream of the role on which gradients are summed; with GradientSync::cycle_s, devices agree on
+  ///        the one after it
   /// @param passes all that will be run, in order
   /// @param messages of the passes beside the groups', if any
   /// @param meaning gets what the operations mean, if it is asked for

@@ -134,7 +134,9 @@ class AllReduce : public Annotator {
 
 /// @throws InputError where what was read does not go together
 void check_cycle(const YamlMap& map, const AllReduceOptions& options) {
+  constexpr double least_s = 1e-6;  // nobody looks more often, and cycles of a step are counted
   if (options.cycle_s == 0) return;
+  if (options.cycle_s < least_s) map.fail("cycle", "must be 0s, or 1us at least");
   if (options.sync.zero > 0)
     map.fail("cycle", "goes with zero: 0, whose gradients are summed whole on every device");
   if (options.averaging.active())

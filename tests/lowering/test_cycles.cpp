@@ -82,6 +82,9 @@ TEST_CASE("micro-batches are accumulated before a cycle looks at their gradients
 }
 
 TEST_CASE("what does not go with cycles is told at its place") {
+  CHECK_THROWS_WITH_AS(
+      read_strategy(parse_yaml("{kind: data_parallel, sync: all_reduce, cycle: 1ns}", "s.yaml")),
+      "s.yaml:1:48: strategy.cycle: must be 0s, or 1us at least", InputError);
   const auto said = [](const std::string& keys) {
     try {
       read_strategy(parse_yaml("{kind: data_parallel, sync: all_reduce, cycle: 5ms" + keys + "}", "s.yaml"));
