@@ -250,7 +250,8 @@ class StepByShares {
         own_s_(replayed.step_time_s - (plan.service() ? 0 : replayed.input_wait_s)) {
     const auto first_host = replayed.endpoints.begin() + static_cast<std::ptrdiff_t>(devices);
     if (std::any_of(first_host, replayed.endpoints.end(), [](const auto& host) { return host.end_s > 0; }))
-      critical_.exposed_comm_s = std::max(critical.exposed_comm_s, own_s_ - critical.compute_s);
+      critical_.exposed_comm_s = std::max(critical.exposed_comm_s,
+                                          replayed.step_time_s - replayed.input_wait_s - critical.compute_s);
   }
 
   /// Every message takes `factor` times as long.
