@@ -34,7 +34,7 @@ bool says(const YamlNode& mapping, const char* key, const std::string& value) {
 const std::vector<std::string>& habit_names() { return data_names(folder); }
 
 std::vector<std::string> habits_with(const std::string& sync) {
-  std::vector<std::string> names{"none"};
+  std::vector<std::string> names;
   for (const std::string& name : habit_names())
     if (says(*habit(name), "sync", sync)) names.push_back(name);
   return names;
@@ -64,7 +64,9 @@ void check_habit(YamlMap& map, const std::string& sync) {
       keys && !says(*keys, "sync", sync))
     map.fail("like", fmt::format("'{}' has sync: {}, and here is sync: {}; change one of the two",
                                  like->scalar, keys->find("sync")->scalar, sync));
-  map.choice("like", habits_with(sync));
+  std::vector<std::string> names = habits_with(sync);
+  names.insert(names.begin(), "none");
+  map.choice("like", names);
 }
 
 }  // namespace convoy::strategies

@@ -15,7 +15,7 @@ namespace convoy::inline strategies {
 /// Names of these files, sorted.
 const std::vector<std::string>& habit_names();
 
-/// "none", and the names of those with this `sync`.
+/// The names of those with this `sync`.
 std::vector<std::string> habits_with(const std::string& sync);
 
 /// The mapping with what its key `like` stands for: every key of the framework that it does not have itself.

@@ -330,9 +330,10 @@ class KinetoReader {
     constexpr std::size_t few = 10;
     std::vector<TimedOperation*> order;
     for (TimedOperation& op : operations_) order.push_back(&op);
+    // Of two that take the same time, a node of the backward pass is around the operation.
     std::stable_sort(order.begin(), order.end(), [](const TimedOperation* a, const TimedOperation* b) {
-      return std::tuple(a->thread, a->start_us, -a->duration_us) <
-             std::tuple(b->thread, b->start_us, -b->duration_us);
+      return std::tuple(a->thread, a->start_us, -a->duration_us, is_operation(a->what.name)) <
+             std::tuple(b->thread, b->start_us, -b->duration_us, is_operation(b->what.name));
     });
     struct Open {
       TimedOperation* op;

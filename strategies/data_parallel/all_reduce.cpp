@@ -56,10 +56,9 @@ const Keys<AllReduceOptions>& own_keys() {
                           "together, tensorflow apart, all else per_process",
                           &Options::launches),
       quantity_key<Options>(
-          "cycle", "0s", Dimension::time,
-          "where above 0, the interval at which each device's process looks which gradients "
-          "are complete; it agrees with the others and sends these together (Horovod's "
-          "cycle time)",
+          "cycle", "none", Dimension::time,
+          "the interval at which each device's process looks which gradients are complete, agrees with the "
+          "others and sends these together (Horovod's cycle time); left out, a message is sent when it is full",
           &Options::cycle_s, [](const Options&) { return 0.0; }),
       like_key<Options>("all_reduce")};
   return keys;
@@ -136,7 +135,7 @@ class AllReduce : public Annotator {
 void check_cycle(const YamlMap& map, const AllReduceOptions& options) {
   constexpr double least_s = 1e-6;  // nobody looks more often, and cycles of a step are counted
   if (options.cycle_s == 0) return;
-  if (options.cycle_s < least_s) map.fail("cycle", "must be 0s, or 1us at least");
+  if (options.cycle_s < least_s) map.fail("cycle", "must be 1us at least");
   if (options.sync.zero > 0)
     map.fail("cycle", "goes with zero: 0, whose gradients are summed whole on every device");
   if (options.averaging.active())
