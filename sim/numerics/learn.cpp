@@ -112,13 +112,19 @@ std::vector<LearntPoint> learn_one_by_one(const NumericsSpec& spec, const Lesson
   throw std::logic_error(fmt::format("the workers' steps that were replayed end after step {}", step));
 }
 
-/// A loss needs all classes of an image, and a sum of parts one operation that makes them.
+/// A loss needs all classes of an image, and layer and group normalization the channels of a group.
 std::string refuses_parts(const Plan& plan, const TrainingGraph& graph) {
   for (const OpMeaning& means : plan.meaning->operations) {
-    if (means.act == OpMeaning::Act::add && means.operation == no_meaning)
-      return "devices add up what several operations make of a gradient, which is not followed yet";
     if (means.operation == no_meaning || means.layout == no_meaning) continue;
     const Operation& operation = graph.operations[means.operation];
+    const auto* norm = std::get_if<Normalization>(&graph.model.layers[operation.layer].kind);
+    if (norm && norm->over != Normalization::Over::batch)
+      for (const Region& region : plan.meaning->layouts[means.layout])
+        if (region.channels)
+          return fmt::format(
+              "devices have parts of the channels that '{}' normalizes together, which is not "
+              "followed",
+              graph.model.layers[operation.layer].name);
     if (operation.part != OperationPart::loss) continue;
     for (const Region& region : plan.meaning->layouts[means.layout])
       if (region.channels || region.rows || region.columns)

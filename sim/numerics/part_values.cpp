@@ -6,6 +6,15 @@
 #include <algorithm>
 
 namespace convoy::inline numerics {
+PartLesson::PartLesson(const Lesson& of, const Meaning& with, std::int64_t images)
+    : lesson(of), meaning(with), maps(of.graph, images), contents(of.graph, of.index) {
+  for (const OpMeaning& means : meaning.operations)
+    adds_all = adds_all || (means.act == OpMeaning::Act::add && means.operation == no_meaning);
+  for (const CommMeaning& means : meaning.communications)
+    if (means.kind == CommMeaning::Kind::parts && adds_all)
+      for (const CommMeaning::Result& result : means.results) added_by[result.layer] = result.to;
+}
+
 Box PartLesson::in_layout(std::uint32_t layout, EndpointId endpoint, const Box& whole) const {
   if (layout == no_meaning) return whole;
   const PartLayout& of = meaning.layouts.at(layout);

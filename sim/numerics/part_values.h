@@ -23,9 +23,12 @@ struct PartLesson {
   const Meaning& meaning;
   LayerMaps maps;  ///< of a micro-batch
   GradientContents contents;
+  /// Of a plan in nodes, whose devices add up all parts of a gradient at once (OpMeaning::Act::add without an
+  /// operation): layouts by layer, of whose gradient devices send each other parts: who adds up which elements.
+  bool adds_all = false;
+  std::map<std::uint32_t, std::uint32_t> added_by;
 
-  PartLesson(const Lesson& of, const Meaning& with, std::int64_t images)
-      : lesson(of), meaning(with), maps(of.graph, images), contents(of.graph, of.index) {}
+  PartLesson(const Lesson& of, const Meaning& with, std::int64_t images);
   /// What of `whole` an endpoint has in a layout of the plan.
   Box in_layout(std::uint32_t layout, EndpointId endpoint, const Box& whole) const;
   /// All of the tensor that a message has something of.
@@ -76,7 +79,8 @@ class PartValues {
   };
   Carried send(const CommMeaning::Result& result, const CommMeaning& means, std::int64_t first,
                std::uint64_t now);
-  /// The parts of a layer's gradient that have come are added to the device's own, of what `means.operation` makes.
+  /// The parts of a layer's gradient that have come are added to the device's own: of what `means.operation`
+  /// makes, or of all.
   void add(const OpMeaning& means, std::uint64_t began);
   /// What others have sent: whose elements it is to have it gets, or where `means` are parts, their sum, with
   /// what the device itself has sent.
@@ -140,6 +144,10 @@ class PartValues {
   void list(const Reader& reader, std::uint32_t layer, const Box& box, std::set<GradientParts>& all,
             OpId only = no_meaning) const;
   void add_up(const Reader& reader, std::uint32_t layer, const Box& box);
+  // Of plans in nodes: all that the device makes of a gradient, and what it is with the parts of others.
+  Part<Real> own_terms(const Reader& reader, std::uint32_t layer, const Box& box);
+  Part<Real> complete(const Reader& reader, std::uint32_t layer, const Box& box);
+  void add_all(const Reader& reader, const OpMeaning& means);
 
   /// What a kernel works on: of all channels and places that which is there for it, or where values of several
   /// places are normalized together, those places alone.

@@ -125,6 +125,10 @@ template <class Real>
 void PartValues<Real>::add(const OpMeaning& means, std::uint64_t began) {
   const Reader reader{micro_batches_[means.micro_batch], &means, 0, began};
   const Box box = parts_.in_layout(means.layout, id_, parts_.maps.tensor(means.layer));
+  if (means.operation == no_meaning) {
+    add_all(reader, means);
+    return;
+  }
   const GradientParts of{means.operation};
   // The device may have nothing of its own: no filters.
   std::set<GradientParts> own;
@@ -133,6 +137,66 @@ void PartValues<Real>::add(const OpMeaning& means, std::uint64_t began) {
   for (const Piece& piece : reader.of.come[means.layer][of])
     if (is_visible(reader, piece)) copy_values(piece.part, box, sum, true);
   reader.of.gradients[means.layer][of].push_back({std::move(sum), means.operation});
+}
+
+template <class Real>
+Part<Real> PartValues<Real>::own_terms(const Reader& reader, std::uint32_t layer, const Box& box) {
+  Part<Real> sum(box);
+  if (const auto of = reader.of.gradients.find(layer); of != reader.of.gradients.end())
+    for (const auto& [parts, pieces] : of->second)
+      for (const Piece& piece : pieces)
+        if (piece.operation != no_meaning && is_visible(reader, piece))
+          copy_values(piece.part, box, sum, true);
+  for (const std::uint32_t view : parts_.lesson.index.readers_of(layer)) {
+    if (parts_.contents.has_data_gradient[view]) continue;
+    const Layer& of = model().layers[view];
+    KernelCall<Real> call;
+    call.layer = &of;
+    std::vector<Tensor<Real>> shapes;  // such layers read no values for their gradients
+    std::size_t k = 0;
+    for (std::size_t n = 0; n < of.inputs.size(); ++n) {
+      if (of.inputs[n] == static_cast<LayerIndex>(layer)) k = n;
+      shapes.emplace_back(model().shape_of(of.inputs[n]), 0);
+    }
+    for (const Tensor<Real>& shape : shapes) call.inputs.push_back(&shape);
+    Box read = elements_alone(parts_.maps.readers(view, k, box));
+    // Elements that another device adds up, that one hands on.
+    if (const auto added = parts_.added_by.find(view); added != parts_.added_by.end())
+      read = intersection(read, parts_.in_layout(added->second, id_, parts_.maps.tensor(view)));
+    if (read.empty()) continue;
+    Part<Real> of_view(whole_images(parts_.maps.tensor(view), box));
+    copy_values(complete(reader, view, read), read, of_view);
+    std::vector<Tensor<Real>> results = data_gradient_kernel(call, tensor_of(std::move(of_view), of.output));
+    copy_values(Part<Real>(whole_images(parts_.maps.tensor(layer), box), std::move(results[k].values)), box,
+                sum, true);
+  }
+  return sum;
+}
+
+template <class Real>
+Part<Real> PartValues<Real>::complete(const Reader& reader, std::uint32_t layer, const Box& box) {
+  if (const auto of = reader.of.gradients.find(layer); of != reader.of.gradients.end())
+    if (const auto made = of->second.find(parts_.contents.whole[layer]); made != of->second.end())
+      for (auto piece = made->second.rbegin(); piece != made->second.rend(); ++piece)
+        if (piece->operation == no_meaning && is_visible(reader, *piece) &&
+            intersection(piece->part.box, box) == box)
+          return cut(piece->part, box);
+  return own_terms(reader, layer, box);
+}
+
+/// What a device adds up before it sends it, it adds up again when it is sent.
+template <class Real>
+void PartValues<Real>::add_all(const Reader& reader, const OpMeaning& means) {
+  if (const auto added = parts_.added_by.find(means.layer);
+      added != parts_.added_by.end() && added->second != means.layout)
+    return;
+  const Box box = parts_.in_layout(means.layout, id_, parts_.maps.tensor(means.layer));
+  Part<Real> sum = own_terms(reader, means.layer, box);
+  for (const auto& [parts, pieces] : reader.of.come[means.layer])
+    for (const Piece& piece : pieces)
+      if (is_visible(reader, piece)) copy_values(piece.part, box, sum, true);
+  reader.of.gradients[means.layer][parts_.contents.whole[means.layer]].push_back(
+      {std::move(sum), no_meaning});
 }
 
 // One by one: the class is instantiated in part_values.cpp.
@@ -145,6 +209,9 @@ template void PartValues<double>::list(const Reader&, std::uint32_t, const Box&,
                                        OpId) const;
 template void PartValues<double>::add_up(const Reader&, std::uint32_t, const Box&);
 template void PartValues<double>::add(const OpMeaning&, std::uint64_t);
+template Part<double> PartValues<double>::own_terms(const Reader&, std::uint32_t, const Box&);
+template Part<double> PartValues<double>::complete(const Reader&, std::uint32_t, const Box&);
+template void PartValues<double>::add_all(const Reader&, const OpMeaning&);
 template bool PartValues<float>::is_made(std::uint32_t, const GradientParts&, const Box&) const;
 template Part<float> PartValues<float>::gradient(const Reader&, std::uint32_t, const GradientParts&,
                                                  const Box&, const Box&, bool);
@@ -154,5 +221,8 @@ template void PartValues<float>::list(const Reader&, std::uint32_t, const Box&, 
                                       OpId) const;
 template void PartValues<float>::add_up(const Reader&, std::uint32_t, const Box&);
 template void PartValues<float>::add(const OpMeaning&, std::uint64_t);
+template Part<float> PartValues<float>::own_terms(const Reader&, std::uint32_t, const Box&);
+template Part<float> PartValues<float>::complete(const Reader&, std::uint32_t, const Box&);
+template void PartValues<float>::add_all(const Reader&, const OpMeaning&);
 
 }  // namespace convoy::numerics

@@ -38,6 +38,11 @@ typename PartValues<Real>::Carried PartValues<Real>::send(const CommMeaning::Res
       miss(fmt::format("has not all of the part of {} that it sends", name_of(result.layer)));
     return carried;
   }
+  if (parts_.adds_all && means.kind == CommMeaning::Kind::parts) {
+    carried.part = own_terms(reader, result.layer, box);
+    carried.parts = parts_.contents.whole[result.layer];
+    return carried;
+  }
   std::set<GradientParts> all;
   list(reader, result.layer, box, all, result.operation);
   GradientParts parts;  // as far as the operation has added it up

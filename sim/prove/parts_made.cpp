@@ -95,8 +95,10 @@ void PartsProver::sum(Device& device, TaskId t, const OpMeaning& means, const Op
                       const Box& box) {
   std::vector<Value> there;
   find_gradients(device, device.gradients, t, means.micro_batch, operation.layer, there);
+  // A part of the images may have been summed before, and a summand have nothing for these channels.
   std::erase_if(there, [&](const Value& value) {
-    return !overlap(value.box, box) || !has_all(value, operation.layer, box);
+    return intersection(value.box[Box::images], box[Box::images]).empty() ||
+           !has_all(value, operation.layer, box);
   });
   std::optional<Terms> best;
   for (std::size_t i = 0; i < there.size(); ++i)

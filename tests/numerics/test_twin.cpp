@@ -157,15 +157,6 @@ TEST_CASE("numerics: gradients that are added up in nodes first make one device'
   CHECK(silent == 0);
 }
 
-TEST_CASE("numerics: plans in nodes are refused, since they are not followed") {
-  const auto refused = [](const std::string& network, const std::string& strategy) {
-    const Course course(learning_network(network), star(4, "1GB/s", "1us"), strategy,
-                        {4, std::nullopt, {"test", 1, 1}}, Optimizer::sgd);
-    return refuses_plan(course.plan, course.it.graph());
-  };
-  CHECK(refused("lenet", "{kind: hypergraph}").find("not followed yet") != std::string::npos);
-}
-
 TEST_CASE("numerics: a plan with a mistake misses a value or learns otherwise than one device") {
   int made = 0, missed = 0, wrong = 0;
   std::string silent;

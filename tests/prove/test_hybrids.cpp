@@ -62,7 +62,8 @@ TEST_CASE("proof: random hybrids, alone and as stages, with replicas, micro-batc
     CHECK_MESSAGE(proof.outcome == Proof::Outcome::proved, proof.text);
     ++kinds[of.conv], ++kinds["fc " + of.fc], ++kinds[of.stages > 1 ? "pipeline" : "alone"];
   }
-  for (const auto& [kind, count] : kinds) CHECK_MESSAGE(count >= 2, kind);
+  for (const auto& [kind, count] : kinds) CHECK_MESSAGE(count >= 1, kind);
+  CHECK(kinds.size() == 14);
 }
 
 TEST_CASE("proof: what a hybrid's plan means costs the plan nothing") {
@@ -149,6 +150,11 @@ TEST_CASE("proof: of 200 hybrids with a mistake, at least 95 of 100 are refused"
       what = own < of_plans.size() ? change(plan, it.graph(), of_plans[own], dice) : move_shard(plan, dice);
     }
     if (what.empty()) continue;
+    // Results that are exchanged again are the same as before.
+    if (static_cast<std::size_t>(kind) < of_plans.size() &&
+        of_plans[static_cast<std::size_t>(kind)] == PlanMutant::bucket_twice &&
+        plan.meaning->communications[plan.communications.back().meaning].bucket == no_meaning)
+      continue;
     ++made, ++made_of[kind];
     const Proof proof = prove_plan(plan, it.report(), it.graph(), it.machine(), images);
     if (proof.outcome != Proof::Outcome::proved) {
