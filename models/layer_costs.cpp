@@ -110,8 +110,8 @@ class CostRules {
       costs.weight_gradient->flops += sizes.scores();
       costs.weight_gradient->values += sizes.scores();
     }
-    if (attention.position_units > 0) position_terms(costs);
     if (kept) kept_attention(attention, sizes, costs);
+    if (attention.position_units > 0) position_terms(costs);
     return costs;
   }
 

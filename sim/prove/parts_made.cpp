@@ -97,9 +97,9 @@ void PartsProver::sum(Device& device, TaskId t, const OpMeaning& means, const Op
   find_gradients(device, device.gradients, t, means.micro_batch, operation.layer, there);
   // A part of the images may have been summed before, and a summand have nothing for these channels.
   std::erase_if(there, [&](const Value& value) {
-    return intersection(value.box[Box::images], box[Box::images]).empty() ||
-           !has_all(value, operation.layer, box);
+    return intersection(value.box[Box::images], box[Box::images]).empty();
   });
+  std::erase_if(there, [&](const Value& value) { return !has_all(value, operation.layer, box); });
   std::optional<Terms> best;
   for (std::size_t i = 0; i < there.size(); ++i)
     for (std::size_t j = i + 1; j < there.size(); ++j)
@@ -107,6 +107,8 @@ void PartsProver::sum(Device& device, TaskId t, const OpMeaning& means, const Op
         if ((!best || both->size() > best->size()) &&
             std::none_of(there.begin(), there.end(), [&](const Value& v) { return v.terms == *both; }))
           best = std::move(both);
+  // All other summands have nothing for these channels: what reads the sum asks whether the one that is there has all.
+  if (!best && there.size() == 1) return;
   if (!best)
     throw Refuted(fmt::format("{}: {} has nothing to add up: a part of the gradient of {} is missing",
                               at(device, t), operation.name, of_layer(operation.layer, box)));

@@ -56,7 +56,7 @@ const Keys<AllReduceOptions>& own_keys() {
                           "together, tensorflow apart, all else per_process",
                           &Options::launches),
       quantity_key<Options>(
-          "cycle", "none", Dimension::time,
+          "cycle", "no cycles", Dimension::time,
           "the interval at which each device's process looks which gradients are complete, agrees with the "
           "others and sends these together (Horovod's cycle time); left out, a message is sent when it is full",
           &Options::cycle_s, [](const Options&) { return 0.0; }),

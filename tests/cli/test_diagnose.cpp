@@ -133,12 +133,13 @@ TEST_CASE("diagnose: nearly all of a real trace of a CPU is matched, in all kind
   }
   // Of the file, by hand: aten::addmm of [8, 512] by [512, 1000], and the two aten::mm of its backward pass.
   const auto operations = by_name(before["operations"]);
-  const double linear_us[] = {30771, 12531, 11945};
+  // Less what recording the operations inside them took, 11.72 us each (kineto_trace.cpp, find_nesting).
+  const double linear_us[] = {30771 - 45 * 11.72, 12531 - 15 * 11.72, 11945 - 10 * 11.72};
   std::size_t next = 0;
   for (const char* phase : {"forward", "data_gradient", "weight_gradient"}) {
     CAPTURE(phase);
     const auto [measured_s, predicted_s] = operations.at(fmt::format("matmul 512>1000, {}", phase));
-    CHECK(measured_s == convoy::approx(linear_us[next++] * 1e-6 / 5).epsilon(1e-6));
+    CHECK(measured_s == convoy::approx(linear_us[next++] * 1e-6 / 5).epsilon(1e-5));
     CHECK(predicted_s > 0);
   }
   CHECK(operations.contains("max_pool 64 16x16>8x8, forward"));  // of windows that overlap

@@ -51,8 +51,11 @@ TEST_CASE("numerics: what is not followed is refused in one line, and so is a lo
     CHECK_MESSAGE(run.err.find(what) != std::string::npos, run.err);
     CHECK(run.out.empty());
   };
-  for (const std::string kind : {"pardnn", "filter_parallel", "hypergraph"})
-    refuses(learnt(place, "{kind: " + kind + "}"), "not followed yet");
+  refuses(learnt(place,
+                 "{kind: elastic, inner: {kind: data_parallel, sync: all_reduce}, schedule: [{at_step: 0, devices: "
+                 "2}, {at_step: 2, devices: 4}]}",
+                 {"--set", "training={global_batch: 64, optimizer: sgd, dataset: {samples: 1438}}"}),
+          "not followed yet");
   refuses(learnt(place, "{kind: auto}"), "kind: auto");
   refuses(learnt(place, "{kind: single}", {"--set", "numerics.learning_rate=1000"}), "no finite number");
 }

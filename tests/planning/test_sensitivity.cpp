@@ -252,8 +252,8 @@ auto choice_of(const std::string& goal, const std::string& wanted, const std::st
 }  // namespace
 
 TEST_CASE(
-    "sensitivity: at the evaluation time and rate of a core that it names the named choice wins, a millionth "
-    "before the former one, by plans that have them") {
+    "sensitivity: at the evaluation time and rate of a core that it names the named choice wins, right before "
+    "it the former one, by plans that have them") {
   const std::vector<std::string> servers{"aws-p2.xlarge",   "aws-p3.2xlarge",    "aws-p3.8xlarge",
                                          "aws-p3.16xlarge", "aws-g4dn.12xlarge", "gcp-a2-highgpu-1g"};
   int evaluations = 0, inputs = 0;
@@ -297,7 +297,9 @@ TEST_CASE(
     }
     if (const Change* change = find(changes, "input")) {
       ++inputs;
-      check(*change, change->value * (1 + 1e-6), [&](double rate) {
+      // Intervals of steps that wait for images are found out without a replay here, and with one in a plan of its
+      // own: where a limit of time decides they turn within some millionths of each other.
+      check(*change, change->value * (1 + 1e-5), [&](double rate) {
         return choice_of(goal(given_s), plan_of,
                          fmt::format("{{{}, input: {{kind: jpeg, library: pil, cached: true, "
                                      "core_images_per_s: {}}}}}",

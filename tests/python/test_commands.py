@@ -75,9 +75,10 @@ class Commands(InFolder):
         self.assertGreater(fit.diagnosis.matched_share, 0.98)
         unfitted = {**fit.experiment, "cluster": {**fit.experiment["cluster"], "devices": {"calibrated": own}}}
         before = convoy.diagnose(trace, unfitted)
-        for term in fit.diagnosis.terms:
-            if term.name in ("update", "batch_norm", "add"):  # what the fit has a key for, and nothing stands against
-                self.assertLess(abs(term.gap_s), 0.1 * term.measured_s, term.name)
+        # What the profiler took to record operations, and waiting, is nobody's kernel: the rest comes out within a tenth.
+        kernels = [t for t in fit.diagnosis.terms if "recording" not in t.name and "waiting" not in t.name]
+        self.assertEqual(len(kernels), len(fit.diagnosis.terms) - 2)
+        self.assertLess(abs(sum(t.gap_s for t in kernels)), 0.1 * sum(t.measured_s for t in kernels))
         self.assertEqual(before.measured_step_time_s, fit.diagnosis.measured_step_time_s)
         self.assertNotEqual(before.step_time_s, fit.diagnosis.step_time_s)
         # As with the device in a file.

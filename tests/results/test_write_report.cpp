@@ -299,7 +299,7 @@ TEST_CASE("report: phases and pauses of an elastic run are a curve over time") {
 
 TEST_CASE("report: accuracy and loss of runs that learn are curves over time and over steps") {
   Results results{"learning", {run_of("1", 2, 20), run_of("2", 4, 40)}, {}};
-  results.runs[0].learning = {{1, 30, 2.5, 0.125}, {2, 60, 1.25, 0.5}};
+  results.runs[0].learning = {{1, 900, 2.5, 0.125}, {2, 1800, 1.25, 0.5}};
   results.runs[1].learning = {{1, 10, 2.5, 0.25}, {2, 20, 1.5, 0.375}};
   const XmlElement page = parse_xml(report(results));
   for (const char* label :
@@ -307,7 +307,7 @@ TEST_CASE("report: accuracy and loss of runs that learn are curves over time and
     CAPTURE(label);
     const XmlElement& chart = drawing(page, label);
     CHECK(chart.all("path", "line").size() == 2);
-    // The longest of the runs takes a minute, and so does the axis.
+    // The longest of the runs takes half an hour, and so does the axis.
     if (std::string(label).ends_with("time"))
       CHECK(std::ranges::any_of(chart.all("text"), [](const XmlElement* text) {
         return text->text.find("min") != std::string::npos;
