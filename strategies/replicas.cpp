@@ -168,6 +168,7 @@ StagedPasses replica_passes(const StrategyInput& input, const std::vector<Replic
                             std::int64_t micro_batches, const std::optional<Averaging>& averaging,
                             bool may_leave_out) {
   const std::int64_t steps = averaging ? averaging->period(input.machine.devices.size()) : 1;
+  check_plan_size(input, micro_batches, steps);
   StagedPasses passes;
   passes.averaging = averaging;
   passes.shares_tasks = true;
@@ -175,7 +176,6 @@ StagedPasses replica_passes(const StrategyInput& input, const std::vector<Replic
   if (may_leave_out && !averaging && !input.meaning && !input.batch.dealt)
     passes.repeats = repeated_passes(micro_batches, 1, 1, 1);
   const auto left_out = passes.repeats ? static_cast<std::int64_t>(passes.repeats->left_out) : 0;
-  check_plan_size(input, micro_batches - left_out, steps);
   StagedLayers& network = passes.stages.emplace_back();
   for (const ReplicaClass& replica : replicas) {
     passes.images += static_cast<double>(replica.images) * static_cast<double>(replica.devices.size());

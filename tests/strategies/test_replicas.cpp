@@ -149,14 +149,9 @@ TEST_CASE("batches that cannot be shared out are errors at their place") {
 }
 
 TEST_CASE("plans of more operations than can be planned are refused with the most that can") {
-  // What is left out of a plan does not count.
-  for (const char* strategy : {"{kind: single, micro_batches: 1000000}",
-                               "{kind: data_parallel, sync: all_reduce, micro_batches: 1000000}"})
-    CHECK_NOTHROW(
-        lab::Experiment(lab::custom_model(20, 1000), lab::star(2, "1GB/s", "0us"), strategy, 8'000'000)
-            .plan());
   for (const char* strategy :
-       {"{kind: data_parallel, sync: all_reduce, zero: 2, micro_batches: 1000000}",
+       {"{kind: single, micro_batches: 1000000}",
+        "{kind: data_parallel, sync: all_reduce, micro_batches: 1000000}",
         "{kind: hybrid, groups: [{layers: 'body*', layout: batch}], micro_batches: 100000}"}) {
     CAPTURE(strategy);
     std::string error = "no error";
