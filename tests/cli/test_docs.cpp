@@ -105,7 +105,7 @@ TEST_CASE(
       CHECK(text.substr(begin, text.find("```", begin) - begin) == lines_of(run.out, (*it)[3]));
     }
   }
-  CHECK(count == 4);
+  CHECK(count == 5);
 }
 
 TEST_CASE("docs: the page of keys is what the program tells of every strategy and section") {
