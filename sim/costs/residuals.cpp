@@ -89,6 +89,10 @@ const DeviceType& catalogue_device(const std::string& name) {
   return devices.at(name);
 }
 
+bool is_of_generation(const std::string& catalogued, const DeviceType& device) {
+  return catalogue_device(catalogued).generation == device.generation;
+}
+
 /// Whether no such convolutions with this framework were fitted on a GPU in any precision, though others were.
 bool framework_has_other_networks(std::size_t network_kind, Framework framework, ExecutionMode execution) {
   const auto fitted = fitted_figures().frameworks.find(std::string(to_string(framework)));
@@ -168,9 +172,14 @@ std::string unseen_device_text(const DeviceType& device) {
   if (states_no_efficiency(device))
     return fmt::format("{} states no `efficiency`: it has {}", device.name,
                        find_source(device.sources, "efficiency")->text);
+  if (device.generation.empty())
+    return fmt::format("nobody measured {}: its efficiencies are those of others like it", device.name);
+  const bool others_are_fitted = std::ranges::any_of(
+      fitted_figures().devices, [&](const auto& of) { return is_of_generation(of.first, device); });
   return fmt::format(
-      "nobody measured {}: its efficiencies are those of {}", device.name,
-      device.generation.empty() ? "others like it" : fmt::format("its generation ({})", device.generation));
+      "nobody measured {}{} ({}){}", device.name,
+      others_are_fitted ? ": its efficiencies are those of its generation" : " or another of its generation",
+      device.generation, others_are_fitted ? "" : ": its efficiencies are assumed");
 }
 
 double unseen_networks_spread(const DeviceType& device, std::size_t network_kind, Framework framework,
@@ -188,10 +197,8 @@ double unseen_generation_spread(const DeviceType& device, Framework framework,
                                 const std::function<double(double factor)>& step_s) {
   if (device.evidence_spread == 0 || is_calibrated(device) || !products_follow_framework(device)) return 0;
   const auto fitted = fitted_figures().frameworks.find(std::string(to_string(framework)));
-  const auto is_of_generation = [&](const auto& of_device) {
-    return catalogue_device(of_device.first).generation == device.generation;
-  };
-  if (fitted != fitted_figures().frameworks.end() && std::ranges::any_of(fitted->second, is_of_generation))
+  if (fitted != fitted_figures().frameworks.end() &&
+      std::ranges::any_of(fitted->second, [&](const auto& of) { return is_of_generation(of.first, device); }))
     return 0;
   return spread_between(step_s, unknown_spread(Unknown::generation));
 }

@@ -360,7 +360,6 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed,
   result.layouts = run.report.layouts;
   result.bottleneck = find_bottleneck(machine, replayed, run.plan.input ? &*run.plan.input : nullptr);
   result.warnings = warnings_of(run);
-  result.warnings.insert(result.warnings.end(), run.report.notes.begin(), run.report.notes.end());
   if (std::string idle = idle_nics_text(run.machine, replayed); !idle.empty())
     result.warnings.push_back(std::move(idle));
   fill_process(run, replayed, result);

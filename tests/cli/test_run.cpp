@@ -461,6 +461,36 @@ TEST_CASE("check: tells the memory that a run reports, and warns of what does no
   CHECK(place.files() == std::vector<std::string>{"e.yaml"});
 }
 
+TEST_CASE("check: warns of every strategy as a run of it does, and of devices that have nothing to do") {
+  const std::pair<std::string, std::size_t> strategies[] = {
+      {"{kind: single}", 3},
+      {"{kind: data_parallel, sync: all_reduce}", 0},
+      {"{kind: data_parallel, sync: gossip}", 0},
+      {"{kind: data_parallel, sync: all_reduce, sync_every: 4}", 0},
+      {"{kind: data_parallel, sync: parameter_server, mode: async}", 0},
+      {"{kind: pipeline, stages: 2, micro_batches: 2}", 0},
+      {"{kind: pardnn, parts: 3}", 1},
+      {"{kind: hypergraph, parts: 2}", 2},
+      {"{kind: filter_parallel}", 0}};
+  for (const auto& [strategy, idle] : strategies) {
+    CAPTURE(strategy);
+    const Workplace place;
+    place.file("e.yaml", fmt::format("experiment: e\nmodel: lenet5\ntraining: {{batch_per_device: 8}}\n"
+                                     "cluster: {{server: gcp-n1-standard-8-k80, nodes: 4}}\nstrategy: {}\n",
+                                     strategy));
+    std::string warnings;
+    std::size_t told = 0;
+    const json results = json::parse(place.convoy({"run", "e.yaml", "--json"}).out);
+    for (const std::string warning : results["runs"][0]["warnings"]) {
+      warnings += fmt::format("convoy: warning: {}\n", warning);
+      if (warning.starts_with(fmt::format("{} of the 4 devices (n{}", idle, 4 - idle))) ++told;
+    }
+    CHECK(place.convoy({"check", "e.yaml"}).err == warnings);
+    CHECK(told == (idle > 0 ? 1 : 0));
+    CHECK((warnings.find("nothing to do") != std::string::npos) == (idle > 0));
+  }
+}
+
 TEST_CASE(
     "run: a slower host takes longer where kernels are short, and an interval is narrower where it is told") {
   const auto run = [](int batch, const std::string& host) {

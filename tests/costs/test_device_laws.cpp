@@ -13,6 +13,7 @@
 
 #include "models/training_graph.h"
 #include "sim/costs/cost_model.h"
+#include "sim/costs/residuals.h"
 #include "tests/support/approx.h"
 #include "topologies/catalogue_files.h"
 
@@ -347,5 +348,12 @@ TEST_CASE("a slice of a chip takes as long for its slice of a batch as the whole
         });
       }
     }
+  }
+}
+
+TEST_CASE("the efficiencies of every device of the catalogue have a doubt") {
+  for (const std::string& name : device_names()) {
+    CAPTURE(name);
+    CHECK(device_spread(load_device(name, {})) > 0);
   }
 }
