@@ -67,8 +67,7 @@ std::string text_of(Write write) {
 }
 
 inline std::size_t jobs_or_all(const std::optional<std::size_t>& jobs) {
-  if (jobs && *jobs == 0) throw InputError({"jobs", 0, 0}, "must be at least 1");
-  return jobs ? *jobs : all_cores();
+  return jobs.value_or(all_cores());
 }
 
 /// Adds the class of time lines, and the function that simulates one, to the module.

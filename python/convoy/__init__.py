@@ -17,7 +17,7 @@ import warnings
 
 from . import _convoy
 from ._answers import Calibration, Check, Comparison, Diagnosis, Plan, TraceDiagnosis, Validation
-from ._inputs import json_of, texts_of
+from ._inputs import jobs_of, json_of, table_file, texts_of
 from ._models import TorchModel, from_torch, save_trace
 from ._records import ConvoyWarning, InputError, Record, call, wrapped
 from ._results import Columns, Results, Run, Timeline
@@ -47,7 +47,7 @@ def run(experiment, set={}, sweep={}, jobs=None, out=None, progress=None, tasks=
     was done by then is in the folder.
     """
     file, text, settings = texts_of(experiment, set, sweep)
-    held, doubts = call(_convoy.run, file, text, settings, jobs, "" if out is None else os.fspath(out),
+    held, doubts = call(_convoy.run, file, text, settings, jobs_of(jobs), "" if out is None else os.fspath(out),
                         "" if tasks is None else os.fspath(tasks), progress)
     for doubt in doubts:
         warnings.warn(doubt, ConvoyWarning, stacklevel=2)
@@ -60,7 +60,7 @@ def run(experiment, set={}, sweep={}, jobs=None, out=None, progress=None, tasks=
 def check(experiment, set={}, sweep={}, jobs=None):
     """Reads and plans an experiment without simulating it, as `convoy check` does."""
     file, text, settings = texts_of(experiment, set, sweep)
-    return Check(json.loads(call(_convoy.check, file, text, settings, jobs)))
+    return Check(json.loads(call(_convoy.check, file, text, settings, jobs_of(jobs))))
 
 
 def plan(experiment, set={}, jobs=None, out=None, prices=None, exhaustive=False, progress=None):
@@ -71,7 +71,7 @@ def plan(experiment, set={}, jobs=None, out=None, prices=None, exhaustive=False,
     """
     file, text, settings = texts_of(experiment, set, {})
     return Plan(*call(_convoy.plan, file, text, settings, "" if prices is None else os.fspath(prices), exhaustive,
-                       jobs, "" if out is None else os.fspath(out), progress))
+                       jobs_of(jobs), "" if out is None else os.fspath(out), progress))
 
 
 def compare(a, b):
@@ -84,8 +84,12 @@ def compare(a, b):
 
 
 def validate(rows, jobs=None):
-    """Measured training steps of your own (a CSV file) beside their predictions, as `convoy validate` does."""
-    return Validation(*call(_convoy.validate, os.fspath(rows), jobs))
+    """Measured training steps of your own beside their predictions, as `convoy validate` does.
+
+    rows  a CSV file, or its rows: a list of dicts or a DataFrame with those columns
+    """
+    with table_file(rows) as file:
+        return Validation(*call(_convoy.validate, file, jobs_of(jobs)))
 
 
 def doctor(experiment, set={}, jobs=None, prices=None):
@@ -94,7 +98,7 @@ def doctor(experiment, set={}, jobs=None, prices=None):
     prices  of a plan: a table of prices (CSV) in place of the program's own
     """
     file, text, settings = texts_of(experiment, set, {})
-    return Diagnosis(*call(_convoy.doctor, file, text, settings, "" if prices is None else os.fspath(prices), jobs))
+    return Diagnosis(*call(_convoy.doctor, file, text, settings, "" if prices is None else os.fspath(prices), jobs_of(jobs)))
 
 
 def diagnose(trace, experiment, set={}, jobs=None, joint_trace=None):
@@ -105,7 +109,7 @@ def diagnose(trace, experiment, set={}, jobs=None, joint_trace=None):
     joint_trace  a file for the measured and the predicted step side by side, for https://ui.perfetto.dev; None: none
     """
     file, text, settings = texts_of(experiment, set, {})
-    return TraceDiagnosis(*call(_convoy.diagnose, os.fspath(trace), file, text, settings, jobs,
+    return TraceDiagnosis(*call(_convoy.diagnose, os.fspath(trace), file, text, settings, jobs_of(jobs),
                                 "" if joint_trace is None else os.fspath(joint_trace)))
 
 

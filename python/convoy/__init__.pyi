@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, Protocol
 
 __version__: str
 
 Experiment = str | PathLike[str] | Mapping[str, Any]
 Progress = Callable[[int, int], object]
+
+class _DataFrame(Protocol):
+    def to_dict(self, orient: str) -> Any: ...
 
 class InputError(ValueError):
     file: str | None
@@ -167,7 +170,8 @@ def plan(experiment: Experiment, set: Mapping[str, Any] = ..., jobs: int | None 
          out: str | PathLike[str] | None = ..., prices: str | PathLike[str] | None = ..., exhaustive: bool = ...,
          progress: Progress | None = ...) -> Plan: ...
 def compare(a: Results | str | PathLike[str], b: Results | str | PathLike[str]) -> Comparison: ...
-def validate(rows: str | PathLike[str], jobs: int | None = ...) -> Validation: ...
+def validate(rows: str | PathLike[str] | Iterable[Mapping[str, Any]] | _DataFrame,
+             jobs: int | None = ...) -> Validation: ...
 def doctor(experiment: Experiment, set: Mapping[str, Any] = ..., jobs: int | None = ...,
            prices: str | PathLike[str] | None = ...) -> Diagnosis: ...
 def diagnose(trace: str | PathLike[str], experiment: Experiment, set: Mapping[str, Any] = ...,

@@ -209,6 +209,26 @@ class Commands(InFolder):
         row = validation.rows[0]
         self.assertAlmostEqual(row.error, row.predicted / 90 - 1)
 
+    def test_validate_takes_rows_of_python(self):
+        rows = [{"device": "k80", "model": "resnet18", "batch_per_device": 16, "images_per_s": 90},
+                {"device": "t4", "model": "alexnet", "batch_per_device": 32, "images_per_s": 700, "precision": "fp32"}]
+
+        class Frame:  # as pandas has it: a column that a row lacks is NaN there
+            def to_dict(self, orient):
+                assert orient == "records"
+                return [{"precision": float("nan"), **row} for row in rows]
+
+        pathlib.Path("rows.csv").write_text("device,model,batch_per_device,images_per_s,precision\n"
+                                            "k80,resnet18,16,90,\nt4,alexnet,32,700,fp32\n")
+        of_file = convoy.validate("rows.csv").to_dict()
+        self.assertEqual(convoy.validate(rows).to_dict(), of_file)
+        self.assertEqual(convoy.validate(Frame()).to_dict(), of_file)
+        with self.assertRaises(convoy.InputError) as caught:
+            convoy.validate([*rows, {**rows[0], "images_per_s": -1}])
+        self.assertEqual((caught.exception.file, caught.exception.line), ("rows", 4))
+        with self.assertRaisesRegex(TypeError, "rows are"):
+            convoy.validate([1, 2])
+
     def test_doubts_of_models_are_warnings(self):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

@@ -51,6 +51,16 @@ class Errors(InFolder):
             convoy.run("e.yaml", out="/proc/convoy")
         with self.assertRaises(TypeError):
             convoy.run({"experiment": object()})
+        with self.assertRaisesRegex(TypeError, "a file's path or a dict, not int"):
+            convoy.run(42)
+        for values in (3, "ring"):
+            with self.assertRaisesRegex(convoy.InputError, "sweep: cluster.nodes: must be a list of values"):
+                convoy.run("e.yaml", sweep={"cluster.nodes": values})
+        for jobs in (-1, 0, 4097):
+            with self.assertRaisesRegex(convoy.InputError, f"jobs: must be 1 to 4096, found {jobs}"):
+                convoy.run("e.yaml", jobs=jobs)
+        with self.assertRaisesRegex(TypeError, "integer"):
+            convoy.run("e.yaml", jobs="2")
 
     def test_a_point_that_is_wrong_fails_alone(self):
         results = convoy.run("e.yaml", sweep={"training.precision": ["fp32", "fp16"]})
