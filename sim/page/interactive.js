@@ -359,7 +359,14 @@
     return column.texts[column.sizes.indexOf(value)];
   }
 
-  const isShort = (text, longest) => (text.length > longest ? text.slice(0, longest - 1) + "…" : text);
+  const shortened = (text, longest) => (text.length > longest ? text.slice(0, longest - 1) + "…" : text);
+
+  /** The texts, shortened by their ends; those that would then be alike, by their beginnings. */
+  function toldApart(texts, longest) {
+    const short = texts.map((text) => shortened(text, longest));
+    return texts.map((text, i) =>
+      short.indexOf(short[i]) === short.lastIndexOf(short[i]) || text.length <= longest ? short[i] : "…" + text.slice(1 - longest));
+  }
 
   /** "run 12: ring all-reduce, 10Gbps: step 12.3 ms" */
   function describe(runs, run, columns) {
@@ -383,18 +390,20 @@
       context.fillStyle = colour("--soft");
       context.textAlign = "center";
       const apart = Math.ceil(across.ticks.length * 90 / (right - left));
-      across.ticks.forEach(([at, text], i) => {
+      const below = toldApart(across.ticks.map(([, text]) => text), 14);
+      across.ticks.forEach(([at], i) => {
         if (i % apart) return;
         const place = left + at * (right - left);
         line(context, place, top, place, bottom);
-        context.fillText(isShort(text, 14), place, bottom + 16);
+        context.fillText(below[i], place, bottom + 16);
       });
       context.fillText(x.title, (left + right) / 2, height - 8);
       context.textAlign = "right";
-      for (const [at, text] of up.ticks) {
+      const beside = toldApart(up.ticks.map(([, text]) => text), 13);
+      for (const [i, [at]] of up.ticks.entries()) {
         const place = bottom - at * (bottom - top);
         line(context, left, place, right, place);
-        context.fillText(isShort(text, 13), left - 6, place + 4);
+        context.fillText(beside[i], left - 6, place + 4);
       }
       context.textAlign = "left";
       context.fillText(y.title, 4, 34);
@@ -447,8 +456,9 @@
     const words = shade.ends ? shade.ends.map((word, i) => [i, word]) : shade.ticks;
     let x = Math.max(left, 12 + context.measureText(`${column.title}:`).width);
     context.fillText(`${column.title}:`, 4, 12);
-    for (const [at, word] of words) {
-      const text = isShort(word, 30);
+    const texts = toldApart(words.map(([, word]) => word), 30);
+    for (const [i, [at]] of words.entries()) {
+      const text = texts[i];
       if (x + 16 + context.measureText(text).width > width) break;
       context.fillStyle = tint(shade, column, at);
       context.fillRect(x, 3, 10, 10);
@@ -513,12 +523,12 @@
         context.strokeStyle = colour("--axis");
         line(context, x, top, x, height - foot);
         context.fillStyle = colour("--ink");
-        context.fillText(isShort(column.title, 16), x, 14);
+        context.fillText(shortened(column.title, 16), x, 14);
         context.fillStyle = colour("--soft");
         if (scales[i].ticks.length) {
           const ends = scales[i].ends ?? [0, scales[i].ticks.length - 1].map((tick) => scales[i].ticks[tick][1]);
-          context.fillText(isShort(ends[1], 14), x, 28);
-          context.fillText(isShort(ends[0], 14), x, height - 6);
+          context.fillText(shortened(ends[1], 14), x, 28);
+          context.fillText(shortened(ends[0], 14), x, height - 6);
         }
         if (ranges[i]) {
           context.fillStyle = colour("--c1");

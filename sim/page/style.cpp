@@ -45,6 +45,7 @@ code { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: 12.5
 .label, .value { fill: var(--ink); font-size: 12px; } .heading { fill: var(--ink); font-weight: 650; font-size: 13px; }
 .line { fill: none; stroke: var(--c); stroke-width: 1.9; stroke-linejoin: round; } .mark, .bar, .area { fill: var(--c); }
 .mark { stroke: var(--page); stroke-width: 0.8; } .mark.many { stroke: none; opacity: 0.5; } .faint { opacity: 0.45; }
+.range { stroke: var(--c); stroke-width: 3; opacity: 0.25; }
 .over-time { vector-effect: non-scaling-stroke; }
 .tools { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center; margin: 8px 0; font-size: 13px; }
 .tools input[type=search] { flex: 0 1 300px; min-width: 0; }

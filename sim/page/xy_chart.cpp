@@ -55,6 +55,7 @@ class XyDrawing {
     Svg svg(chart_.width + label_width, height_, chart_.label);
     draw_grid(svg);
     draw_ideal(svg);
+    for (const XySeries& series : chart_.series) draw_ranges(svg, series);
     for (const XySeries& series : chart_.series) draw_series(svg, series);
     for (const EndLabel& label : labels) draw_label(svg, label);
     draw_notes(svg);
@@ -66,6 +67,11 @@ class XyDrawing {
     Range range;
     for (const XySeries& series : chart_.series)
       for (const XyPoint& point : series.points) range.add(point.*coordinate);
+    if (coordinate == &XyPoint::y && chart_.named)
+      for (const XySeries& series : chart_.series)
+        for (const XyPoint& point : series.points)
+          if (point.range)
+            for (const double end : *point.range) range.add(end);
     if (range.low > range.high) range = {0, 1};
     return {request, range.low, range.high, from, to};
   }
@@ -109,6 +115,14 @@ class XyDrawing {
       svg.text(x1 + 0.6 * (x2 - x1) + (falls ? 8 : -8), y1 + 0.6 * (y2 - y1) - 8, chart_.ideal_label, "note",
                falls ? Anchor::start : Anchor::end);
     }
+  }
+
+  void draw_ranges(Svg& svg, const XySeries& series) const {
+    if (!chart_.named) return;
+    for (const XyPoint& point : series.points)
+      if (point.range)
+        svg.line(x_.at(point.x), y_.at((*point.range)[0]), x_.at(point.x), y_.at((*point.range)[1]),
+                 "range " + colour_class(series.style));
   }
 
   void draw_series(Svg& svg, const XySeries& series) const {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,8 @@ namespace convoy::inline page {
 struct XyPoint {
   double x, y;
   std::string title = {};  ///< shown under the pointer, unless the chart has too many
+  std::optional<std::array<double, 2>> range =
+      {};  ///< of y: a thin line behind the point, unless the chart has too many
 };
 
 /// Points over x, joined by a line.

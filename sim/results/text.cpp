@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/page/text.h"
 
@@ -39,6 +40,16 @@ std::vector<std::string> assumptions(const std::vector<RunResult>& runs) {
           std::find(lines.begin(), lines.end(), line) == lines.end())
         lines.push_back(line);
   return lines;
+}
+
+std::string doubt_text(const RunResult& run) {
+  if (!run.interval || run.throughput_images_per_s <= 0) return {};
+  const IntervalResult::Range& range = run.interval->throughput_images_per_s;
+  const double less = 100 * (1 - range[0] / run.throughput_images_per_s);
+  const double more = 100 * (range[1] / run.throughput_images_per_s - 1);
+  constexpr double alike = 5;  // percent
+  return std::abs(more - less) < alike ? fmt::format("± {:.0f} %", (less + more) / 2)
+                                       : fmt::format("-{:.0f} +{:.0f} %", less, more);
 }
 
 std::string bottleneck_text(const Bottleneck& bottleneck) {

@@ -15,6 +15,10 @@ namespace convoy::inline results {
 /// differ), and a line for each of their warnings.
 std::vector<std::string> assumptions(const std::vector<RunResult>& runs);
 
+/// How far a run's throughput may be off, at the level of its interval: "± 17 %", "-15 +30 %" where its sides are unlike;
+/// empty if it has no interval.
+std::string doubt_text(const RunResult& run);
+
 /// What a run waits for in a few words: "compute 98 %", "latency 91 %", "n0.nic 94 %".
 std::string bottleneck_text(const Bottleneck& bottleneck);
 

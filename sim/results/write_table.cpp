@@ -86,14 +86,8 @@ std::vector<Column> all_columns(const std::vector<RunResult>& runs) {
   columns.push_back(
       column(runs, "step", false, [](const RunResult& r) { return format_time(r.step_time_s); }));
   columns.push_back(column(runs, "images/s", false, [](const RunResult& r) {
-    const std::string images_per_s = number_text(r.throughput_images_per_s);
-    if (!r.interval || r.throughput_images_per_s <= 0) return images_per_s;
-    const IntervalResult::Range& range = r.interval->throughput_images_per_s;
-    const double less = 100 * (1 - range[0] / r.throughput_images_per_s);
-    const double more = 100 * (range[1] / r.throughput_images_per_s - 1);
-    constexpr double alike = 5;  // percent
-    return std::abs(more - less) < alike ? fmt::format("{} ± {:.0f} %", images_per_s, (less + more) / 2)
-                                         : fmt::format("{} -{:.0f} +{:.0f} %", images_per_s, less, more);
+    const std::string doubt = doubt_text(r);
+    return number_text(r.throughput_images_per_s) + (doubt.empty() ? "" : " " + doubt);
   }));
   if (const std::vector<double> efficiency = scaling_efficiency(runs); !efficiency.empty()) {
     std::size_t i = 0;

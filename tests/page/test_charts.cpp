@@ -77,6 +77,28 @@ TEST_CASE("charts: points lie where the axes say, on linear and on logarithmic a
   }
 }
 
+TEST_CASE("charts: the range of a point lies where the axes say, within the plot") {
+  const std::vector<XyPoint> points{{1, 48.8, "", {{30, 90}}}, {2, 95.2}, {4, 187, "", {{170, 400}}}};
+  for (const bool log : {false, true}) {
+    XyChart chart = chart_of(points);
+    chart.x.log = chart.y.log = log;
+    const XmlElement svg = parse_xml(draw(chart));
+    const ReadAxis x(svg, false, log), y(svg, true, log);
+    const auto ranges = svg.all("line", "range");
+    REQUIRE(ranges.size() == 2);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const XyPoint& point = points[2 * i];
+      CHECK(x.value(ranges[i]->number("x1")) == approx(point.x).epsilon(2e-3));
+      CHECK(ranges[i]->number("x1") == ranges[i]->number("x2"));
+      CHECK(y.value(ranges[i]->number("y1")) == approx((*point.range)[0]).epsilon(2e-3));
+      CHECK(y.value(ranges[i]->number("y2")) == approx((*point.range)[1]).epsilon(2e-3));
+      CHECK(ranges[i]->number("y2") >= 0);
+    }
+    chart.named = false;
+    CHECK(parse_xml(draw(chart)).all("line", "range").empty());
+  }
+}
+
 TEST_CASE("charts: ticks are where the values are when they are given") {
   XyChart chart = chart_of({{1, 5}, {2, 6}, {4, 7}, {8, 8}});
   chart.x.log = true;

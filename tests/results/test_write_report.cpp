@@ -135,6 +135,37 @@ TEST_CASE("report: the curve over devices has each run's throughput and the idea
   CHECK(marks.back()->number("cy") == approx(ideal.number("y2")));
 }
 
+TEST_CASE(
+    "report: what a throughput may be is on its card, in its row and in its curve, and nowhere if nothing is "
+    "open") {
+  Results results = scaling_results();
+  const auto cells = [](const XmlElement& page, const std::string& text) {
+    std::size_t count = 0;
+    for (const XmlElement* cell : page.all("td")) count += cell->text == text;
+    return count;
+  };
+  const auto says = [](const XmlElement& page, const char* name, const std::string& style,
+                       const std::string& text) {
+    for (const XmlElement* element : page.all(name, style))
+      if (element->text.find(text) != std::string::npos) return true;
+    return false;
+  };
+  const XmlElement exact = parse_xml(report(results));
+  CHECK(exact.all("line", "range").empty());
+  CHECK(!says(exact, "p", "small", "80 % intervals"));
+  RunResult& fastest = results.runs[2];
+  REQUIRE(fastest.throughput_images_per_s == 40);
+  fastest.interval.emplace();
+  fastest.interval->throughput_images_per_s = {30, 60};
+  const XmlElement page = parse_xml(report(results));
+  CHECK(page.all("line", "range").size() == 1);
+  CHECK(cells(page, "-25 +50 %") == 1);
+  CHECK(says(page, "p", "small", "80 % intervals"));
+  CHECK(report(results).find("30.0 to 60.0 at 80 %; run 3") != std::string::npos);
+  fastest.interval->throughput_images_per_s = {36, 45};
+  CHECK(cells(parse_xml(report(results)), "± 11 %") == 1);
+}
+
 TEST_CASE("report: names that look like markup are text") {
   const std::string hostile = "<script>alert(1)</script> & \"'\x01\xFF";
   Results results = scaling_results();

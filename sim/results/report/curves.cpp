@@ -12,6 +12,7 @@
 #include "sim/page/xy_chart.h"
 #include "sim/results/coordinates.h"
 #include "sim/results/report/sections.h"
+#include "sim/results/text.h"
 
 namespace convoy::inline results {
 namespace {
@@ -55,6 +56,22 @@ std::vector<Tick> ticks_of(const std::map<double, std::string>& values) {
   return ticks;
 }
 
+/// "1293 -20 +38 % images/s"
+std::string speed_text(const RunResult& run) {
+  const std::string doubt = doubt_text(run);
+  return fmt::format("{}{}{} images/s", number_text(run.throughput_images_per_s), doubt.empty() ? "" : " ",
+                     doubt);
+}
+
+std::optional<std::array<double, 2>> range_of(const RunResult& run) {
+  return run.interval ? std::optional(run.interval->throughput_images_per_s) : std::nullopt;
+}
+
+bool any_interval(const ReportContext& context) {
+  return std::any_of(context.results.runs.begin(), context.results.runs.end(),
+                     [](const RunResult& run) { return run.interval.has_value(); });
+}
+
 /// Throughput and efficiency over the number of devices, of the runs of one model.
 std::string device_charts(const ReportContext& context, const std::string& model) {
   std::vector<RunSeries> all = context.labels.over_devices(context.labels.of_model(model));
@@ -78,10 +95,10 @@ std::string device_charts(const ReportContext& context, const std::string& model
       speed.add(run.throughput_images_per_s);
       const double scaling = context.scaling.empty() ? 0 : context.scaling[r];
       if (scaling > 0) per_device = std::max(per_device, run.throughput_images_per_s / n / scaling);
-      const std::string what = fmt::format("run {}: {}, {} {}: {} images/s, scaling {}", run.id, all[s].label,
-                                           run.devices, run.devices == 1 ? "device" : "devices",
-                                           number_text(run.throughput_images_per_s), percent_text(scaling));
-      rate.points.push_back({n, run.throughput_images_per_s, what});
+      const std::string what =
+          fmt::format("run {}: {}, {} {}: {}, scaling {}", run.id, all[s].label, run.devices,
+                      run.devices == 1 ? "device" : "devices", speed_text(run), percent_text(scaling));
+      rate.points.push_back({n, run.throughput_images_per_s, what, range_of(run)});
       share.points.push_back({n, 100 * scaling, what});
     }
     throughput.series.push_back(std::move(rate));
@@ -126,10 +143,11 @@ std::string number_chart(const ReportContext& context, std::size_t coordinate, c
       values[value] = context.labels.value_text(r, coordinate);
       along.add(value);
       speed.add(run.throughput_images_per_s);
-      series.points.push_back({value, run.throughput_images_per_s,
-                               fmt::format("run {}: {}, {} {}: {} images/s", run.id, all[s].label,
-                                           context.labels.name_of(coordinate), values[value],
-                                           number_text(run.throughput_images_per_s))});
+      series.points.push_back(
+          {value, run.throughput_images_per_s,
+           fmt::format("run {}: {}, {} {}: {}", run.id, all[s].label, context.labels.name_of(coordinate),
+                       values[value], speed_text(run)),
+           range_of(run)});
     }
     chart.series.push_back(std::move(series));
   }
@@ -160,13 +178,15 @@ std::string scaling_section(const ReportContext& context) {
     const std::string charts =
         of_models(context, [&](const std::string& model) { return device_charts(context, model); });
     if (!charts.empty())
-      out += "<h2>Scaling</h2>\n" +
-             html_paragraph(
-                 "Ideal: as many times the throughput of a device as there are devices, from the best run "
-                 "with the "
-                 "fewest devices. Efficiency is throughput over ideal.",
-                 "small") +
-             charts;
+      out +=
+          "<h2>Scaling</h2>\n" +
+          html_paragraph(
+              fmt::format(
+                  "Ideal: as many times the throughput of a device as there are devices, from the best run "
+                  "with the fewest devices. Efficiency is throughput over ideal.{}",
+                  points_are_named(context) && any_interval(context) ? " Pale bars: 80 % intervals." : ""),
+              "small") +
+          charts;
   }
   for (const std::size_t c : context.labels.varying()) {
     if (counts_devices(context.labels.path_of(c))) continue;

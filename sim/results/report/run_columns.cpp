@@ -207,6 +207,10 @@ std::vector<RunColumn> run_columns(const ReportContext& context) {
   for (const Figure& figure : figures) {
     columns.push_back(column_of(context, figure));
     columns.back().swept = devices_swept && columns.back().title == "devices";
+    if (columns.back().title == "images/s" &&
+        std::any_of(context.results.runs.begin(), context.results.runs.end(),
+                    [](const RunResult& r) { return !doubt_text(r).empty(); }))
+      columns.push_back(words(context, "80 % interval", &doubt_text));
   }
   if (!context.scaling.empty())
     columns.push_back({"scaling",

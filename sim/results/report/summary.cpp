@@ -53,9 +53,18 @@ std::string swept_text(const ReportContext& context) {
   return text;
 }
 
+/// "11702 to 16513 at 80 %; ": what its throughput may be; empty if it has no interval.
+std::string range_text(const RunResult& run) {
+  if (!run.interval) return {};
+  const IntervalResult::Range& range = run.interval->throughput_images_per_s;
+  return fmt::format("{} to {} at {}; ", number_text(range[0]), number_text(range[1]),
+                     percent_text(run.interval->level));
+}
+
 std::string cards_of_one(const RunResult& run) {
-  std::string cards = html_card("throughput", number_text(run.throughput_images_per_s), "images/s",
-                                fmt::format("{} images a step", number_text(run.global_batch)));
+  std::string cards =
+      html_card("throughput", number_text(run.throughput_images_per_s), "images/s",
+                fmt::format("{}{} images a step", range_text(run), number_text(run.global_batch)));
   cards += html_card("step", format_time(run.step_time_s), "", run.bottleneck.text);
   if (run.step_time_s > 0)
     cards += html_card("exposed communication", percent_text(run.exposed_comm_s / run.step_time_s),
@@ -75,7 +84,8 @@ std::string card_of_best(const ReportContext& context, const std::string& model)
   const RunResult& run = context.run(best);
   const std::vector<std::string> labels = context.labels.labels(runs);
   const auto at = static_cast<std::size_t>(std::find(runs.begin(), runs.end(), best) - runs.begin());
-  std::string below = fmt::format("run {}: {}; step {}", run.id, labels[at], format_time(run.step_time_s));
+  std::string below =
+      fmt::format("{}run {}: {}; step {}", range_text(run), run.id, labels[at], format_time(run.step_time_s));
   if (!context.scaling.empty()) below += fmt::format(", scaling {}", percent_text(context.scaling[best]));
   if (run.cost_usd_per_epoch) below += fmt::format(", {} an epoch", usd(*run.cost_usd_per_epoch));
   if (!run.fits) below += "; needs more memory than there is";
