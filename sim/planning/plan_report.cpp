@@ -71,9 +71,14 @@ std::string front_section(const PlanAnswer& answer) {
     const bool known = std::any_of(series.points.begin(), series.points.end(), [&](const XyPoint& point) {
       return point.x == hours && point.y == candidate.figures.cost_usd;
     });
-    if (!known) series.points.push_back({hours, candidate.figures.cost_usd, title});
+    if (!known)
+      series.points.push_back({hours,
+                               candidate.figures.cost_usd,
+                               title,
+                               {{candidate.run_cost_interval.first, candidate.run_cost_interval.second}}});
     quickest = std::min(quickest, hours), slowest = std::max(slowest, hours);
-    least = std::min(least, candidate.figures.cost_usd), most = std::max(most, candidate.figures.cost_usd);
+    least = std::min(least, candidate.run_cost_interval.first);
+    most = std::max(most, candidate.run_cost_interval.second);
   };
   XyChart chart;
   for (const CandidateResultOfPlan& candidate : answer.front) {
@@ -89,28 +94,62 @@ std::string front_section(const PlanAnswer& answer) {
   chart.y = {"cost (USD)", plain, wants_log(least, most, 8), false};
   chart.ideal_label = "front";
   chart.width = 620;
-  return "<h2>What time costs</h2>\n" + html_figure(draw(chart),
-                                                    "On the dashed line nothing is both quicker and cheaper; "
-                                                    "beside it the best of other servers. * has a doubt, "
-                                                    "which the tables say.");
+  return "<h2>What time costs</h2>\n" +
+         html_figure(draw(chart),
+                     "On the dashed line nothing is both quicker and cheaper; "
+                     "beside it the best of other servers. Pale bars: 80 % intervals of "
+                     "the cost. * has a doubt, which the tables say.");
 }
 
-/// Prices of an hour with region and dates, and what is doubtful beside what is of the choice, which the page says above.
+/// What is doubtful of candidates in the tables, each doubt once with a number that its rows refer to. Those of the
+/// choice stand above.
+class NumberedDoubts {
+ public:
+  explicit NumberedDoubts(const std::vector<std::string>& of_choice) : of_choice_(of_choice) {}
+
+  /// " [1] [3]"
+  std::string marks_of(const CandidateResultOfPlan& candidate) {
+    std::string marks;
+    for (const std::string& doubt : candidate.doubts) {
+      if (std::find(of_choice_.begin(), of_choice_.end(), doubt) != of_choice_.end()) continue;
+      const auto known = std::find(doubts_.begin(), doubts_.end(), doubt);
+      marks += fmt::format(" [{}]", known - doubts_.begin() + 1);
+      if (known == doubts_.end()) doubts_.push_back(doubt);
+    }
+    return marks;
+  }
+
+  std::string section() const {
+    if (doubts_.empty()) return {};
+    std::string out = "<h2>Doubts</h2>\n" +
+                      html_paragraph(
+                          "A candidate with a doubt of its own is the choice only where none without one "
+                          "comes within its 80 % interval.",
+                          "small");
+    for (std::size_t i = 0; i < doubts_.size(); ++i)
+      out += html_paragraph(fmt::format("[{}] {}", i + 1, doubts_[i]), "small");
+    return out;
+  }
+
+ private:
+  const std::vector<std::string>& of_choice_;
+  std::vector<std::string> doubts_;
+};
+
+/// Prices of an hour with region and dates.
 std::string prices_cell(const CandidateResultOfPlan& candidate, const PlanAnswer& answer) {
   std::string text;
   for (const Price& price : candidate.prices)
     text += fmt::format("{}{}, {}{}", text.empty() ? "" : "; ", hour_text(candidate, price),
                         price.region.empty() ? price.source : price.origin(),
                         age_text(price, answer.newest_price));
-  const std::vector<std::string>& told = answer.choice->doubts;
-  for (const std::string& doubt : candidate.doubts)
-    if (std::find(told.begin(), told.end(), doubt) == told.end()) text += fmt::format("; {}", doubt);
   return text;
 }
 
-HtmlRow row_of(const CandidateResultOfPlan& candidate, const PlanAnswer& answer, bool best) {
+HtmlRow row_of(const CandidateResultOfPlan& candidate, const PlanAnswer& answer, NumberedDoubts& doubts,
+               bool best) {
   return {
-      {text_of(candidate.order) + (candidate.doubtful ? doubtful_mark : ""), prices_cell(candidate, answer),
+      {text_of(candidate.order) + doubts.marks_of(candidate), prices_cell(candidate, answer),
        std::string(to_string(candidate.precision)), std::to_string(candidate.global_batch), candidate.label,
        digits_text(candidate.figures.epochs, 4), hours_text(candidate.figures.time_s),
        usd_text(candidate.figures.cost_usd), interval_text(candidate), kwh_text(candidate), candidate.reason},
@@ -119,9 +158,10 @@ HtmlRow row_of(const CandidateResultOfPlan& candidate, const PlanAnswer& answer,
 
 std::string tables(const PlanAnswer& answer) {
   if (!answer.choice) return {};
-  std::vector<HtmlRow> rows{row_of(*answer.choice, answer, true)};
+  NumberedDoubts doubts(answer.choice->doubts);
+  std::vector<HtmlRow> rows{row_of(*answer.choice, answer, doubts, true)};
   for (const CandidateResultOfPlan& candidate : answer.runners_up)
-    rows.push_back(row_of(candidate, answer, false));
+    rows.push_back(row_of(candidate, answer, doubts, false));
   std::vector<HtmlColumn> columns{{"machines"}, {"price"},        {"precision"},  {"global batch", true},
                                   {"strategy"}, {"epochs", true}, {"time", true}, {"cost", true},
                                   {"interval"}, {"kWh", true},    {"why not"}};
@@ -129,8 +169,8 @@ std::string tables(const PlanAnswer& answer) {
   rows.clear();
   columns.back().title = "against the choice";
   for (const CandidateResultOfPlan& candidate : answer.front)
-    rows.push_back(row_of(candidate, answer, false));
-  out += "<h2>The front</h2>\n" + html_table(columns, rows);
+    rows.push_back(row_of(candidate, answer, doubts, false));
+  out += "<h2>The front</h2>\n" + html_table(columns, rows) + doubts.section();
   if (answer.sensitivity.empty()) return out;
   rows.clear();
   for (const Change& change : answer.sensitivity)

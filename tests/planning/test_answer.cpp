@@ -3,13 +3,17 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <regex>
+#include <set>
 #include <sstream>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "sim/base/input_error.h"
 #include "sim/page/html.h"
+#include "sim/page/svg.h"
 #include "sim/planning/plan_report.h"
 #include "sim/planning/read_plan_json.h"
 #include "sim/planning/write_plan.h"
@@ -187,6 +191,42 @@ TEST_CASE("planner: an hour of machines of one's own costs their electricity, in
   write_report(own, page);
   CHECK(page.str().find(html_card("machines", "1 lab-x", "", "one's own")) != std::string::npos);
   CHECK(table(own).find("\nuse 1 lab-x for ") != std::string::npos);
+}
+
+TEST_CASE("planner: the page's rows refer to their doubts by number, and each doubt is told once") {
+  const PlanAnswer answer = answer_of(
+      plans::spec_of(
+          "{epochs: 30}",
+          "{servers: [aws-p3.2xlarge, azure-nc24r, azure-nc6, lambda-gpu_1x_a6000], nodes: [1, 2, 4], "
+          "batch_per_device: [128]}"),
+      false);
+  REQUIRE(answer.choice);
+  const std::vector<std::string>& of_choice = answer.choice->doubts;
+  std::ostringstream written;
+  write_report(answer, written);
+  const std::string page = written.str();
+  std::set<std::string> doubts;
+  const auto count_of = [&](const std::string& text) {
+    std::size_t count = 0;
+    for (std::size_t at = page.find(text); at != std::string::npos; at = page.find(text, at + 1)) ++count;
+    return count;
+  };
+  std::size_t references = 0;
+  const auto add = [&](const CandidateResultOfPlan& candidate) {
+    for (const std::string& doubt : candidate.doubts)
+      if (std::find(of_choice.begin(), of_choice.end(), doubt) == of_choice.end())
+        doubts.insert(doubt), ++references;
+  };
+  for (const CandidateResultOfPlan& candidate : answer.runners_up) add(candidate);
+  for (const CandidateResultOfPlan& candidate : answer.front) add(candidate);
+  REQUIRE(doubts.size() > 1);
+  std::size_t marks = 0;
+  for (std::size_t i = 1; i <= doubts.size(); ++i) {
+    CHECK(count_of(fmt::format(">[{}] ", i)) == 1);  // in the list
+    marks += count_of(fmt::format(" [{}]", i));      // behind machines
+  }
+  CHECK(marks == references);
+  for (const std::string& doubt : doubts) CHECK(count_of(escaped(doubt)) == 1);
 }
 
 TEST_CASE("planner: the front and the runners-up say their value of the objective and what bounded it") {
