@@ -90,6 +90,35 @@ std::uint32_t add_server(ClusterDraft& draft, const YamlNode& server, const std:
   return static_cast<std::uint32_t>(servers.size() - 1);
 }
 
+/// The keys of `fabric` that change the server's own: those without a `kind`, beside `server`. Else nullptr.
+const YamlNode* changes_of_fabric(YamlMap& map, const ClusterDraft& draft) {
+  const YamlNode* fabric = draft.one_server ? map.find("fabric") : nullptr;
+  return fabric && fabric->kind == YamlNode::Kind::mapping && !fabric->find("kind") ? fabric : nullptr;
+}
+
+/// The server on its own fabric but for these keys, as if `server` said them; it keeps its name.
+std::uint32_t add_server_on(const YamlNode& fabric, YamlMap& map, ClusterDraft& draft) {
+  YamlNode server = map.node("server");
+  std::string name;
+  if (server.kind == YamlNode::Kind::mapping) {
+    if (server.find("fabric"))
+      throw InputError(fabric.pos,
+                       map.path_of("fabric") + ": the server says its `fabric` itself; say all of it there");
+    name = name_of_described(server);
+  } else {
+    name = draft.inventory->find_server(read_text(server, map.path_of("server")), server.pos).host.server;
+    YamlNode changed;
+    changed.kind = YamlNode::Kind::mapping;
+    changed.pos = server.pos;
+    changed.entries.emplace_back("base", std::move(server));
+    server = std::move(changed);
+  }
+  server.entries.emplace_back("fabric", fabric);
+  const std::uint32_t added = add_server(draft, server, map.path());
+  draft.cluster.servers[added].host.server = std::move(name);
+  return added;
+}
+
 const Keys<NodeDraft>& node_keys() {
   using D = NodeDraft;
   static const Keys<D> keys{
@@ -158,7 +187,9 @@ void read_nodes(YamlMap& map, ClusterDraft& draft) {
   NodeGroup group;
   group.name = "n";
   group.count = static_cast<std::uint32_t>(map.integer_or("nodes", 1, 1, max_hosts));
-  group.server = add_server(draft, map.node("server"), map.path_of("server"));
+  const YamlNode* fabric = changes_of_fabric(map, draft);
+  group.server = fabric ? add_server_on(*fabric, map, draft)
+                        : add_server(draft, map.node("server"), map.path_of("server"));
   group.speed_spread = draft.speed_spread;
   draft.cluster.groups.push_back(std::move(group));
 }
@@ -254,9 +285,12 @@ Keys<ClusterDraft> node_part_keys() {
               .only("server", [](const D& draft) { return draft.one_server; }),
           custom_key<D>("name", "N x SERVER, or cluster", forms::text("a text"), "of the cluster",
                         &read_cluster_name),
-          custom_key<D>("fabric", "the servers' own", forms::section("fabric", "{kind, ...}"),
-                        "what joins the hosts",
+          custom_key<D>("fabric", "the servers' own",
+                        forms::either({forms::section("fabric", "{kind, ...}"),
+                                       forms::section("changed fabric", "{bandwidth, ...} without kind")}),
+                        "what joins the hosts; without a kind, what differs from the fabric of `server`",
                         [](YamlMap& map, D& draft) {
+                          if (changes_of_fabric(map, draft)) return;  // read with the server
                           if (const YamlNode* fabric = map.find("fabric"))
                             draft.cluster.fabric = read_fabric(*fabric, map.path_of("fabric"));
                         }),

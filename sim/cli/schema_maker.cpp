@@ -59,6 +59,7 @@ class SchemaMaker {
     if (section == "layer" || section == "model-file") mode = {true, true, false};
     if (section == "strategies") return reference("strategy", {true, false, true});
     if (section == "named server") return named_server();
+    if (section == "changed fabric") return reference("fabric", changes_only);
     return defined(section + mode.suffix(), [&] {
       if (section == "sweep") return sweep();
       if (section == "experiment") return experiment();

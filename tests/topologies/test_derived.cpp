@@ -43,6 +43,41 @@ class UserCatalogue {
 
 }  // namespace
 
+TEST_CASE("a cluster's fabric without a kind changes that of its server, and nothing else") {
+  const ServerSpec base = load_server("aws-p3.2xlarge", {});
+  REQUIRE(find_source(base.sources, "fabric.protocol")->grade == Grade::assumed);
+  for (const char* server :
+       {"server: aws-p3.2xlarge\n", "server: mine\nservers: {mine: {base: aws-p3.2xlarge}}\n",
+        "server: {base: aws-p3.2xlarge}\n"}) {
+    CAPTURE(server);
+    const std::string plain = std::string(server) + "nodes: 2\n";
+    const ClusterSpec changed = derived_cluster(plain + "fabric: {bandwidth: 10Gbps}\n");
+    CHECK(!changed.fabric);
+    const ServerSpec own = changed.servers.at(0), before = derived_cluster(plain).servers.at(0);
+    CHECK(own.host.server == before.host.server);
+    CHECK(own.host.price_usd_per_h == base.host.price_usd_per_h);
+    CHECK(own.fabric->nic().bandwidth_Bps == approx(0.99 * 1.25e9));
+    CHECK(own.fabric->nic().latency_s == base.fabric->nic().latency_s);
+    CHECK(own.fabric->nic().protocol == base.fabric->nic().protocol);
+    CHECK(find_source(own.sources, "fabric.bandwidth")->grade == Grade::given);
+    CHECK(find_source(own.sources, "fabric.protocol")->grade == Grade::assumed);
+    CHECK(find_source(own.sources, "fabric.latency")->text ==
+          find_source(base.sources, "fabric.latency")->text);
+  }
+  // With a kind it is another fabric, of which nothing is the server's.
+  const ClusterSpec other = derived_cluster(
+      "server: aws-p3.2xlarge\nnodes: 2\nfabric: {kind: switch, bandwidth: 10Gbps, latency: 1us}\n");
+  CHECK(other.fabric->nic().bandwidth_Bps == 1.25e9);
+  CHECK(!other.fabric->nic().protocol);
+  CHECK(error_of("server: aws-p3.2xlarge\nnodes: 2\nfabric: {bandwith: 10Gbps}\n")
+            .find("cluster.fabric.bandwith: unknown key") != std::string::npos);
+  CHECK(error_of(
+            "server: {base: aws-p3.2xlarge, fabric: {latency: 1us}}\nnodes: 2\nfabric: {bandwidth: 10Gbps}\n")
+            .find("the server says its `fabric` itself") != std::string::npos);
+  CHECK(error_of("nodes: [{server: aws-p3.2xlarge, count: 2}]\nfabric: {bandwidth: 10Gbps}\n")
+            .find("'kind' is missing") != std::string::npos);
+}
+
 TEST_CASE("a server derives from one of the catalogue: only what is said differs") {
   const ServerSpec base = load_server("aws-p3.16xlarge", {});
   const ClusterSpec cluster = derived_cluster(
