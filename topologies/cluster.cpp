@@ -287,7 +287,7 @@ Keys<ClusterDraft> node_part_keys() {
                         &read_cluster_name),
           custom_key<D>("fabric", "the servers' own",
                         forms::either({forms::section("fabric", "{kind, ...}"),
-                                       forms::section("changed fabric", "{bandwidth, ...} without kind")}),
+                                       forms::changes("fabric", "{bandwidth, ...} without kind")}),
                         "what joins the hosts; without a kind, what differs from the fabric of `server`",
                         [](YamlMap& map, D& draft) {
                           if (changes_of_fabric(map, draft)) return;  // read with the server
@@ -408,6 +408,25 @@ SpokenProtocol protocol_between(std::span<const ServerSpec* const> servers) {
   return common.value_or(SpokenProtocol{});
 }
 
+std::string burst_text(const ClusterSpec& cluster) {
+  const auto gbit_per_s = [](double bytes_per_s) { return 8e-9 * bytes_per_s; };
+  std::string text;
+  const auto add = [&](const std::string& whose, const NicSpec& nic) {
+    const double sustained_Bps = nic.bandwidth_Bps / nic.efficiency;
+    if (nic.burst_Bps <= sustained_Bps) return;
+    text += fmt::format(
+        "{}the network of {} sustains {:.4g} Gbit/s, which is simulated, and gives {:.4g} Gbit/s for a while",
+        text.empty() ? "" : "; ", whose, gbit_per_s(sustained_Bps), gbit_per_s(nic.burst_Bps));
+  };
+  if (cluster.fabric) {
+    add("the cluster", cluster.fabric->nic());
+  } else {
+    for (const ServerSpec& server : cluster.servers)
+      if (server.fabric) add(server.host.server, server.fabric->nic());
+  }
+  return text;
+}
+
 ClusterSpec read_cluster(const YamlNode& node) {
   if (node.kind == YamlNode::Kind::scalar && !node.scalar.empty()) return load_cluster(node.scalar, node.pos);
   ClusterDraft draft;
@@ -427,7 +446,10 @@ KeySection cluster_keys() {
   for (KeyText& key : of_equal)
     if (key.name == "nodes") key.form = key.form.inner.front();
   for (KeyText& key : listed)
-    if (key.name == "nodes") key.form = key.form.inner.back();
+    if (key.name == "nodes")
+      key.form = key.form.inner.back();
+    else if (key.name == "fabric")
+      key.form = key.form.inner.front();
   section.variants = {{"server", "", std::move(of_equal)}, {"nodes", "", std::move(listed)}};
   return section;
 }

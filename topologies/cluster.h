@@ -60,6 +60,10 @@ struct ClusterSpec {
 /// not tell, or there is none, ideal if every device is exact, so that closed forms hold, else tcp, unstated.
 SpokenProtocol protocol_between(std::span<const ServerSpec* const> servers);
 
+/// "the network of aws-p3.2xlarge sustains 2.5 Gbit/s, ... and gives 10 Gbit/s for a while", of all servers whose own
+/// fabrics say so (NicSpec::burst_Bps) with their sustained bandwidth below; else "".
+std::string burst_text(const ClusterSpec& cluster);
+
 /// Reads a `cluster:` of an experiment: {server, nodes: N, ...}, a catalogue cluster's name, or inline with a
 /// list of nodes. @throws InputError
 ClusterSpec read_cluster(const YamlNode& node);

@@ -101,6 +101,10 @@ Keys<NicSpec> cable_keys() {
 
 Keys<NicSpec> nic_keys() {
   Keys<NicSpec> keys = cable_keys();
+  keys.push_back(optional_quantity_key<NicSpec>(
+      "burst", "none", Dimension::bandwidth, true,
+      "what its provider gives a NIC for a while, more than the sustained bandwidth; told, not simulated",
+      &NicSpec::burst_Bps));
   keys.push_back(
       integer_key<NicSpec>("nics", 1, 32, "that each host has, each of that bandwidth", &NicSpec::count));
   return keys;

@@ -104,6 +104,12 @@ ValueForm section(std::string name, std::string what) {
   return form;
 }
 
+ValueForm changes(std::string section, std::string what) {
+  ValueForm form = forms::section(std::move(section), std::move(what));
+  form.changes = true;
+  return form;
+}
+
 ValueForm either(std::vector<ValueForm> inner) {
   ValueForm form = of_kind(ValueForm::Kind::either, "");
   for (const ValueForm& each : inner) form.values += (form.values.empty() ? "" : " | ") + each.values;

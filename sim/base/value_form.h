@@ -38,6 +38,7 @@ struct ValueForm {
   Dimension dimension = Dimension::bytes;
   std::vector<ValueForm> inner = {};
   std::string section = {};
+  bool changes = false;  ///< of a section: keys that change a value of it, without the one that decides its kind
 
   /// The same with another text for people.
   ValueForm said(std::string text) &&;
@@ -69,6 +70,8 @@ ValueForm before(std::string what);
 ValueForm entries(ValueForm inner, std::string what);
 /// @param what "{kind, ...}"
 ValueForm section(std::string name, std::string what);
+/// Keys that change a value of the section, one of several kinds: without the key that decides which.
+ValueForm changes(std::string section, std::string what);
 ValueForm either(std::vector<ValueForm> inner);
 }  // namespace forms
 

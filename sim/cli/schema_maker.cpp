@@ -59,7 +59,6 @@ class SchemaMaker {
     if (section == "layer" || section == "model-file") mode = {true, true, false};
     if (section == "strategies") return reference("strategy", {true, false, true});
     if (section == "named server") return named_server();
-    if (section == "changed fabric") return reference("fabric", changes_only);
     return defined(section + mode.suffix(), [&] {
       if (section == "sweep") return sweep();
       if (section == "experiment") return experiment();
@@ -287,7 +286,11 @@ class SchemaMaker {
       case Kind::entries:
         return {entries(form, key, siblings, mode)};
       case Kind::section:
-        return {reference(form.section, mode)};
+        if (!form.changes) return {reference(form.section, mode)};
+        return {{{"allOf",
+                  Json::array(
+                      {reference(form.section, changes_only),
+                       {{"not", {{"required", Json::array({key_section(form.section).decided_by})}}}}})}}};
       case Kind::either: {
         std::vector<Json> values;
         for (const ValueForm& each : form.inner)

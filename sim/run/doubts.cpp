@@ -439,6 +439,7 @@ std::vector<std::string> evidence_warnings(const PreparedRun& run) {
     warnings.push_back(run.assumed_network + (run.on_ideal_network
                                                   ? "; the interval reaches to a protocol that costs nothing"
                                                   : ""));
+  if (!run.bursts.empty()) warnings.push_back(run.bursts);
   if (std::string text = text_of_unweighed_algorithms(run); !text.empty())
     warnings.push_back(std::move(text));
   if (run.cost.is_anchored()) {

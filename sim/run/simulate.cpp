@@ -286,6 +286,7 @@ PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const
   PreparedRun run = prepare_over(spoken.protocol, point, instead, change, detail);
   if (detail == Detail::step) return run;
   add_doubts(point, instead, change, run);
+  if (run.machine.hosts.size() > 1) run.bursts = burst_text(cluster(point.cluster));
   if (!spoken.assumed() || run.machine.hosts.size() < 2) return run;
   run.assumed_network = assumption_text(spoken);
   if (spoken.source.grade == Grade::unstated)

@@ -52,6 +52,8 @@ struct PreparedRun {
   std::optional<VariabilitySpec> variability = {};
   /// Where what its several hosts speak is assumed (SpokenProtocol): a sentence that says so, and why.
   std::string assumed_network = {};
+  /// Which of its several hosts' networks are faster for a while (NicSpec::burst_Bps): a sentence that says so.
+  std::string bursts = {};
   /// The same on an ideal network, where nobody says what the hosts speak; else nullptr.
   std::shared_ptr<const PreparedRun> on_ideal_network = nullptr;
   /// Those that are simulated (Moves::network, loader, written).

@@ -78,6 +78,22 @@ TEST_CASE("a cluster's fabric without a kind changes that of its server, and not
             .find("'kind' is missing") != std::string::npos);
 }
 
+TEST_CASE("what a network gives for a while is told, unless it gives that always") {
+  const auto told = [](const std::string& yaml) { return burst_text(derived_cluster(yaml)); };
+  const std::string two = "server: aws-p3.2xlarge\nnodes: 2\n";
+  CHECK(told(two) ==
+        "the network of aws-p3.2xlarge sustains 2.5 Gbit/s, which is simulated, and gives 10 Gbit/s for a "
+        "while");
+  CHECK(told(two + "fabric: {bandwidth: 9.9Gbps}\n") ==
+        "the network of aws-p3.2xlarge sustains 9.9 Gbit/s, which is simulated, and gives 10 Gbit/s for a "
+        "while");
+  CHECK(told(two + "fabric: {bandwidth: 10Gbps}\n").empty());
+  CHECK(told(two + "fabric: {kind: switch, bandwidth: 1Gbps, latency: 1us}\n").empty());
+  CHECK(told(two + "fabric: {kind: switch, bandwidth: 1Gbps, burst: 2Gbps, latency: 1us}\n")
+            .starts_with("the network of the cluster"));
+  CHECK(told("server: aws-p3.16xlarge\nnodes: 2\n").empty());
+}
+
 TEST_CASE("a server derives from one of the catalogue: only what is said differs") {
   const ServerSpec base = load_server("aws-p3.16xlarge", {});
   const ClusterSpec cluster = derived_cluster(
