@@ -77,6 +77,8 @@ class GradientProver {
   /// @pre the role updates the parameter's layer
   const std::vector<Event>& updates_of(std::uint32_t r, std::size_t p) const;
   std::vector<Event> gradients_of(std::uint32_t r, std::size_t p) const;
+  /// Of devices that average parameters at their own pace: what an answer is the answer to.
+  std::optional<CommId> request_of(CommId answer) const;
   std::vector<CommId> comms_of(std::uint32_t r, const BucketUse& use) const;
   static const std::vector<Event>& acts(const BucketUse& use, Act act);
 
@@ -100,6 +102,9 @@ class GradientProver {
   /// A parameter of which there are several replicas is averaged in one bucket, the same on all of them;
   /// gradients of it are summed over groups of them, if at all, and are the mean of all images of the group.
   void check_averaged(std::size_t p, const std::vector<std::uint32_t>& roles);
+  /// Those who are together in messages with neighbours have the same parameters: they sum their gradients.
+  void check_neighbours(std::size_t p, const std::vector<CommId>& comms,
+                        const std::vector<std::uint32_t>& roles, const std::vector<EndpointId>& members);
   /// What a device updates with is the mean over the images of those whose gradients are summed.
   void check_own_images(std::uint32_t r, std::optional<CommId> sum);
   /// A step of a device, by the gradients of a layer that it has.

@@ -12,9 +12,14 @@ namespace {
 enum class GossipGraph : std::uint8_t { ring, exponential, one_peer };
 const std::vector<std::string> gossip_graph_names{"ring", "exponential", "one_peer"};
 
+enum class GossipMode : std::uint8_t { sync, async };
+const std::vector<std::string> gossip_mode_names{"sync", "async"};
+
 struct GossipOptions {
   GossipGraph neighbours = GossipGraph::ring;
   GradientSync sync;  ///< how messages are sent
+  bool sums_in_hosts = false;
+  GossipMode mode = GossipMode::sync;
   Shares shares = Shares::equal;
   std::int64_t micro_batches = 1;
 };
@@ -27,10 +32,19 @@ const Keys<GossipOptions>& gossip_keys() {
           "with whom a device averages its parameters: the two beside it on a ring; those 1, 2, "
           "4, ... places on; or of these one at a time, another one in each step",
           &Options::neighbours),
+      choice_key<Options>(
+          "mode", gossip_mode_names,
+          "a device waits for its neighbours' steps, or none does: it exchanges parameters with the "
+          "next device on the ring, whatever that one is at",
+          &Options::mode),
       flag_key<Options>("overlap",
                         "send the parameters with which a step begins while it computes; false: the updated "
                         "ones after it",
                         [](Options& o) -> bool& { return o.sync.overlap; }),
+      flag_key<Options>("sum_in_hosts",
+                        "the devices of a host sum their gradients in every step, and hosts are each other's "
+                        "neighbours",
+                        [](Options& o) -> bool& { return o.sums_in_hosts; }),
       optional_quantity_key<Options>("bucket", "all in one message", Dimension::bytes, true,
                                      "parameters sent as one message",
                                      [](Options& o) -> double& { return o.sync.bucket_bytes; })
@@ -51,7 +65,9 @@ class Gossip : public Annotator {
   std::string label() const override {
     static constexpr std::array<std::string_view, 3> with{"on a ring", "on an exponential graph",
                                                           "with one peer a step"};
-    return fmt::format("gossip {}{}", with[static_cast<std::size_t>(options_.neighbours)],
+    return fmt::format("{}gossip {}{}{}", options_.mode == GossipMode::async ? "asynchronous " : "",
+                       with[static_cast<std::size_t>(options_.neighbours)],
+                       options_.sums_in_hosts ? ", gradients summed in hosts" : "",
                        options_.sync.overlap ? "" : ", no overlap");
   }
 
@@ -62,18 +78,21 @@ class Gossip : public Annotator {
   }
 
   std::optional<StepFloor> floor(const BatchSpec& batch, CostTable& table) const override {
-    if (options_.shares == Shares::speed) return std::nullopt;
+    if (options_.shares == Shares::speed || options_.mode == GossipMode::async) return std::nullopt;
     return floor_of_replicas(batch, table, options_.micro_batches, true);
   }
 
   Annotation annotate(const StrategyInput& input) const override {
     Averaging averaging;
     averaging.with = static_cast<Averaging::With>(static_cast<int>(options_.neighbours) + 1);
-    const std::int64_t steps = averaging.period(input.machine.devices.size());
+    averaging.sums_in_hosts = options_.sums_in_hosts;
+    averaging.asynchronous = options_.mode == GossipMode::async;
+    const std::int64_t steps = averaging.period(input.machine);
     Annotation annotation = annotate_replicas(input, options_.sync, share_batch(input, options_.shares),
                                               options_.micro_batches, averaging);
     annotation.report.notes.push_back(fmt::format(
-        "each device averages its parameters with its neighbours only{}; {}",
+        "each {} averages its parameters with {} only{}; {}", options_.sums_in_hosts ? "host" : "device",
+        averaging.asynchronous ? "one neighbour at a time, at its own pace," : "its neighbours",
         steps > 1 ? fmt::format(" and a step is the mean of {}", steps) : "", trains_otherwise()));
     return annotation;
   }
@@ -84,10 +103,26 @@ class Gossip : public Annotator {
 
 }  // namespace
 
+namespace {
+
+/// @throws InputError where what was read does not go together
+void check_asynchronous(const YamlMap& map, const GossipOptions& options) {
+  if (options.mode != GossipMode::async) return;
+  if (options.neighbours != GossipGraph::ring)
+    map.fail("neighbours", "with mode: async, a device averages with one neighbour at a time: use ring");
+  if (!options.sync.overlap)
+    map.fail("overlap", "with mode: async, parameters are exchanged while a device computes: leave it out");
+  if (options.sums_in_hosts)
+    map.fail("sum_in_hosts", "goes with mode: sync: devices that sum gradients wait for each other's steps");
+}
+
+}  // namespace
+
 std::unique_ptr<Strategy> read_gossip(YamlMap& map) {
   GossipOptions options;
   options.sync.path = map.path();
   read_keys(gossip_keys(), map, options);
+  check_asynchronous(map, options);
   return std::make_unique<Gossip>(std::move(options));
 }
 
