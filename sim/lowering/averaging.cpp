@@ -171,8 +171,8 @@ void ParameterAverages::add_communication(Message& message, std::string name, st
   plan_.communications.push_back(std::move(comm));
 }
 
-/// From the first device of each host to those of its neighbours, and from there to the others in the host along a
-/// binomial tree.
+/// From the first device of each host to those of its neighbours, and from there to the others in the host
+/// along a binomial tree.
 std::vector<Round> ParameterAverages::exchange_rounds(std::int64_t step) const {
   const auto hosts = static_cast<std::uint32_t>(devices_.size()) / together_;
   std::vector<Round> rounds{{neighbours(averaging_.with, hosts, step), {1.0}}};

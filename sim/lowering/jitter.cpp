@@ -112,7 +112,8 @@ bool sends_first(const Role& role) {
   return false;
 }
 
-/// Who sends to whom among the first of every so many members: between hosts, where devices of a host are together.
+/// Who sends to whom among the first of every so many members: between hosts, where devices of a host are
+/// together.
 Pattern among_firsts(const Pattern& pattern, std::size_t together) {
   Pattern hosts{{{}}, {pattern.rounds.front()}};
   const std::vector<EndpointId>& devices = pattern.groups.front();

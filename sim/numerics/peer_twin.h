@@ -11,8 +11,8 @@
 
 namespace convoy::inline numerics {
 
-/// Devices that average parameters with one another, each at its own pace (ParameterAverages), on real values: in the
-/// order in which a replay had the events.
+/// Devices that average parameters with one another, each at its own pace (ParameterAverages), on real
+/// values: in the order in which a replay had the events.
 template <class Real>
 class PeerTwin {
  public:

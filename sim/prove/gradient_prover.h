@@ -45,10 +45,10 @@ struct RoleUse {
   std::map<std::size_t, std::set<std::uint32_t>> buckets_of;  ///< by parameter
 };
 
-/// Checks gradients, updates and what brings them to all replicas. Which images updates have, and which version passes
-/// read, are in prove_gradients.cpp; what programs do with parameters, in gradient_uses.cpp; replicas and buckets, in
-/// gradient_buckets.cpp; sums, in gradient_sums.cpp; shares of states, in gradient_shares.cpp; averages, in
-/// gradient_averages.cpp.
+/// Checks gradients, updates and what brings them to all replicas. Which images updates have, and which
+/// version passes read, are in prove_gradients.cpp; what programs do with parameters, in gradient_uses.cpp;
+/// replicas and buckets, in gradient_buckets.cpp; sums, in gradient_sums.cpp; shares of states, in
+/// gradient_shares.cpp; averages, in gradient_averages.cpp.
 class GradientProver {
  public:
   GradientProver(const Plan& plan, const StrategyReport& report, const TrainingGraph& graph,
@@ -148,8 +148,9 @@ class GradientProver {
   void check_scatters(std::uint32_t r, const BucketMeaning& bucket, const BucketUse& use);
   /// New parameters go to all replicas, once: after the update, or in the next step before they are read.
   void check_gather_after(std::uint32_t r, const BucketMeaning& bucket, const BucketUse& use);
-  /// Of a run that goes on, with shares of the optimizer's states: for each update gradients are complete, then
-  /// scattered, then used, then the new parameters are gathered, and then the next micro-batches read them.
+  /// Of a run that goes on, with shares of the optimizer's states: for each update gradients are complete,
+  /// then scattered, then used, then the new parameters are gathered, and then the next micro-batches read
+  /// them.
   void check_shared_states(std::uint32_t r, const BucketMeaning& bucket, const BucketUse& use);
   bool is_before_all_reads(std::uint32_t r, const BucketMeaning& bucket, TaskId gather);
   /// Parameters are gathered before they are read, again where they have gone, and before they are updated.

@@ -12,14 +12,11 @@ namespace {
 enum class GossipGraph : std::uint8_t { ring, exponential, one_peer };
 const std::vector<std::string> gossip_graph_names{"ring", "exponential", "one_peer"};
 
-enum class GossipMode : std::uint8_t { sync, async };
-const std::vector<std::string> gossip_mode_names{"sync", "async"};
-
 struct GossipOptions {
   GossipGraph neighbours = GossipGraph::ring;
   GradientSync sync;  ///< how messages are sent
   bool sums_in_hosts = false;
-  GossipMode mode = GossipMode::sync;
+  bool asynchronous = false;
   Shares shares = Shares::equal;
   std::int64_t micro_batches = 1;
 };
@@ -32,11 +29,11 @@ const Keys<GossipOptions>& gossip_keys() {
           "with whom a device averages its parameters: the two beside it on a ring; those 1, 2, "
           "4, ... places on; or of these one at a time, another one in each step",
           &Options::neighbours),
-      choice_key<Options>(
-          "mode", gossip_mode_names,
-          "a device waits for its neighbours' steps, or none does: it exchanges parameters with the "
-          "next device on the ring, whatever that one is at",
-          &Options::mode),
+      flag_key<Options>(
+          "asynchronous",
+          "no device waits for another's step: it exchanges parameters with the next device on the "
+          "ring, whatever that one is at",
+          [](Options& o) -> bool& { return o.asynchronous; }),
       flag_key<Options>("overlap",
                         "send the parameters with which a step begins while it computes; false: the updated "
                         "ones after it",
@@ -65,7 +62,7 @@ class Gossip : public Annotator {
   std::string label() const override {
     static constexpr std::array<std::string_view, 3> with{"on a ring", "on an exponential graph",
                                                           "with one peer a step"};
-    return fmt::format("{}gossip {}{}{}", options_.mode == GossipMode::async ? "asynchronous " : "",
+    return fmt::format("{}gossip {}{}{}", options_.asynchronous ? "asynchronous " : "",
                        with[static_cast<std::size_t>(options_.neighbours)],
                        options_.sums_in_hosts ? ", gradients summed in hosts" : "",
                        options_.sync.overlap ? "" : ", no overlap");
@@ -78,7 +75,7 @@ class Gossip : public Annotator {
   }
 
   std::optional<StepFloor> floor(const BatchSpec& batch, CostTable& table) const override {
-    if (options_.shares == Shares::speed || options_.mode == GossipMode::async) return std::nullopt;
+    if (options_.shares == Shares::speed || options_.asynchronous) return std::nullopt;
     return floor_of_replicas(batch, table, options_.micro_batches, true);
   }
 
@@ -86,7 +83,7 @@ class Gossip : public Annotator {
     Averaging averaging;
     averaging.with = static_cast<Averaging::With>(static_cast<int>(options_.neighbours) + 1);
     averaging.sums_in_hosts = options_.sums_in_hosts;
-    averaging.asynchronous = options_.mode == GossipMode::async;
+    averaging.asynchronous = options_.asynchronous;
     const std::int64_t steps = averaging.period(input.machine);
     Annotation annotation = annotate_replicas(input, options_.sync, share_batch(input, options_.shares),
                                               options_.micro_batches, averaging);
@@ -107,13 +104,16 @@ namespace {
 
 /// @throws InputError where what was read does not go together
 void check_asynchronous(const YamlMap& map, const GossipOptions& options) {
-  if (options.mode != GossipMode::async) return;
+  if (!options.asynchronous) return;
   if (options.neighbours != GossipGraph::ring)
-    map.fail("neighbours", "with mode: async, a device averages with one neighbour at a time: use ring");
+    map.fail("neighbours",
+             "with asynchronous: true, a device averages with one neighbour at a time: use ring");
   if (!options.sync.overlap)
-    map.fail("overlap", "with mode: async, parameters are exchanged while a device computes: leave it out");
+    map.fail("overlap",
+             "with asynchronous: true, parameters are exchanged while a device computes: leave it out");
   if (options.sums_in_hosts)
-    map.fail("sum_in_hosts", "goes with mode: sync: devices that sum gradients wait for each other's steps");
+    map.fail("sum_in_hosts",
+             "goes with asynchronous: false: devices that sum gradients wait for each other's steps");
 }
 
 }  // namespace

@@ -155,11 +155,12 @@ TEST_CASE(
   const double means_s = (16 + 12) * averaged_elements / ideal_memory_Bps;
   for (const int nodes : {2, 4, 7}) {
     CAPTURE(nodes);
-    const lab::Experiment it = replicas_with(", mode: async", nodes, "gossip");
+    const lab::Experiment it = replicas_with(", asynchronous: true", nodes, "gossip");
     const ReplayResult run = it.run();
     CHECK(it.plan().service() != nullptr);
     CHECK(run.comm_bytes == approx(nodes * 2 * averaged_bytes).epsilon(1e-12));  // there and back
-    // 3.6 MB each way take 3.62 ms, a step 3.6 ms: what is computed varies a little, so that a device waits at times.
+    // 3.6 MB each way take 3.62 ms, a step 3.6 ms: what is computed varies a little, so that a device waits
+    // at times.
     const double round_trip_s = 2 * (20e-6 + averaged_bytes / 1e9);
     CHECK(run.step_time_s >= (round_trip_s + means_s) * (1 - 1e-3));
     CHECK(run.step_time_s <= (round_trip_s + means_s) * 2);
@@ -167,11 +168,11 @@ TEST_CASE(
   // With a network that is fast enough a step is what it computes.
   const lab::Experiment fast(lab::custom_model(averaged_layers, layer_parameters),
                              lab::star(4, "100GB/s", "1us"),
-                             "{kind: data_parallel, sync: gossip, mode: async}", 4);
+                             "{kind: data_parallel, sync: gossip, asynchronous: true}", 4);
   CHECK(fast.run().step_time_s == approx(compute_step_s + means_s).epsilon(0.003));
   CHECK(fast.strategy().label() == "asynchronous gossip on a ring");
   // One device has nobody to meet.
-  CHECK(replicas_with(", mode: async", 1, "gossip").run().step_time_s ==
+  CHECK(replicas_with(", asynchronous: true", 1, "gossip").run().step_time_s ==
         approx(replicas_with("", 1).run().step_time_s).epsilon(1e-12));
 }
 
@@ -196,7 +197,7 @@ TEST_CASE("asynchronous gossip: a device of half the speed slows only itself dow
   };
   // In step all four are as slow as the slowest; at their own pace three are not: (3 + 1 / 2) / 4.
   CHECK(throughput("half", "") / throughput("ideal", "") == approx(0.5).epsilon(0.01));
-  CHECK(throughput("half", ", mode: async") / throughput("ideal", ", mode: async") ==
+  CHECK(throughput("half", ", asynchronous: true") / throughput("ideal", ", asynchronous: true") ==
         approx(0.875).epsilon(0.01));
 }
 
@@ -311,10 +312,10 @@ TEST_CASE("local SGD and gossip: what does not go together is refused in one lin
   CHECK(error(", neighbours: star", "gossip").find("unknown value 'star'; allowed: ring, exponential") !=
         std::string::npos);
   CHECK(error(", algorithm: ring", "gossip").find("algorithm: unknown key") != std::string::npos);
-  CHECK(error(", mode: async, neighbours: exponential", "gossip").find("one neighbour at a time: use ring") !=
+  CHECK(error(", asynchronous: true, neighbours: exponential", "gossip").find("one neighbour at a time: use ring") !=
         std::string::npos);
-  CHECK(error(", mode: async, overlap: false", "gossip").find("leave it out") != std::string::npos);
-  CHECK(error(", mode: async, sum_in_hosts: true", "gossip").find("goes with mode: sync") !=
+  CHECK(error(", asynchronous: true, overlap: false", "gossip").find("leave it out") != std::string::npos);
+  CHECK(error(", asynchronous: true, sum_in_hosts: true", "gossip").find("goes with asynchronous: false") !=
         std::string::npos);
   CHECK(replicas_with(", neighbours: one_peer", 4, "gossip").strategy().label() ==
         "gossip with one peer a step");

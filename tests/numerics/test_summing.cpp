@@ -410,7 +410,7 @@ TEST_CASE("numerics: gossip between hosts learns what a second program does") {
 TEST_CASE("numerics: asynchronous gossip learns what a second program does from the log of the replay") {
   for (const std::string speeds : {"", ", speed_spread: 0.5"}) {
     CAPTURE(speeds);
-    const FourDevices of("{kind: data_parallel, sync: gossip, mode: async, bucket: 3kB}",
+    const FourDevices of("{kind: data_parallel, sync: gossip, asynchronous: true, bucket: 3kB}",
                          star(4, "1GB/s", "1us", speeds));
     ServiceLog log;
     log.steps_wanted = 40;
@@ -421,7 +421,8 @@ TEST_CASE("numerics: asynchronous gossip learns what a second program does from 
     PeerTwin<double> twin(of.lesson, of.plan, of.it.machine(), learning_rate);
     std::vector<Values> x(4, of.first()), gradient(4);
     std::vector<std::int64_t> steps(4, 0);
-    // By device and bucket: what it has sent, and what has come for it. Parameters of a bucket are whole tensors.
+    // By device and bucket: what it has sent, and what has come for it. Parameters of a bucket are whole
+    // tensors.
     std::map<std::pair<std::size_t, std::uint32_t>, std::pair<Values, Values>> met;
     std::map<EndpointId, int> order;  // how often each has begun
     for (const ServiceLog::Event& event : log.events) {

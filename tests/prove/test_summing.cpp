@@ -45,8 +45,8 @@ const std::vector<Way> ways{
     {"gossip, sum_in_hosts: true", "parameters averaged with neighbours alone"},
     {"gossip, sum_in_hosts: true, neighbours: one_peer, overlap: false",
      "parameters averaged with neighbours alone"},
-    {"gossip, mode: async", "parameters averaged with one neighbour at a time, at whatever step that is"},
-    {"gossip, mode: async, micro_batches: 2",
+    {"gossip, asynchronous: true", "parameters averaged with one neighbour at a time, at whatever step that is"},
+    {"gossip, asynchronous: true, micro_batches: 2",
      "parameters averaged with one neighbour at a time, at whatever step that is"}};
 
 lab::Experiment summing_experiment(const std::string& keys, const std::string& model) {
@@ -238,7 +238,7 @@ TEST_CASE("proof: plans of factors and averages with a mistake are refuted") {
                     hosts = "all_reduce, sync_every: 2, sum_in_hosts: true", gossip = "gossip",
                     after = "gossip, neighbours: exponential, overlap: false",
                     between_hosts = "gossip, sum_in_hosts: true, overlap: false",
-                    paired = "gossip, mode: async";
+                    paired = "gossip, asynchronous: true";
   const std::vector<Case> cases{{factors, without_wait(Act::factor)},
                                 {factors, without_act(Act::factor)},
                                 {factors, smaller(Kind::sum)},
