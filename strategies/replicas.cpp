@@ -167,7 +167,7 @@ void check_plan_size(const StrategyInput& input, std::int64_t micro_batches, std
 StagedPasses replica_passes(const StrategyInput& input, const std::vector<ReplicaClass>& replicas,
                             std::int64_t micro_batches, const std::optional<Averaging>& averaging,
                             bool may_leave_out) {
-  const std::int64_t steps = averaging ? averaging->period(input.machine.devices.size()) : 1;
+  const std::int64_t steps = averaging ? averaging->period(input.machine) : 1;
   check_plan_size(input, micro_batches, steps);
   StagedPasses passes;
   passes.averaging = averaging;

@@ -23,12 +23,23 @@ std::vector<std::uint32_t> distances(std::uint32_t devices) {
   return all;
 }
 
+/// That are in the host of the first one; all hosts have as many.
+std::uint32_t devices_of_a_host(const std::vector<EndpointId>& devices, const Machine& machine) {
+  return static_cast<std::uint32_t>(std::count_if(devices.begin(), devices.end(), [&](EndpointId e) {
+    return machine.devices[e].host == machine.devices[devices.front()].host;
+  }));
+}
+
 }  // namespace
 
-std::int64_t Averaging::period(std::size_t devices) const {
-  if (with == With::one_peer)
-    return std::max<std::int64_t>(
-        1, static_cast<std::int64_t>(distances(static_cast<std::uint32_t>(devices)).size()));
+std::int64_t Averaging::period(const Machine& machine) const {
+  if (with == With::one_peer) {
+    const auto hosts = std::count_if(machine.hosts.begin(), machine.hosts.end(),
+                                     [](const Host& host) { return host.device_count > 0; });
+    const auto units =
+        static_cast<std::uint32_t>(sums_in_hosts ? static_cast<std::size_t>(hosts) : machine.devices.size());
+    return std::max<std::int64_t>(1, static_cast<std::int64_t>(distances(units).size()));
+  }
   return with == With::all ? every : 1;
 }
 
@@ -57,8 +68,9 @@ ParameterAverages::ParameterAverages(const Averaging& averaging, const GradientS
       graph_(graph),
       machine_(machine),
       devices_(std::move(devices)),
+      together_(averaging.sums_in_hosts && averaging.is_gossip() ? devices_of_a_host(devices_, machine) : 1),
       plan_(plan),
-      steps_(averaging.period(devices_.size())) {
+      steps_(averaging.period(machine)) {
   const double largest = sync.bucket_given ? sync.bucket_bytes : std::numeric_limits<double>::infinity();
   const double of_gradient = element_bytes(graph.options.precision);
   for (Bucket& bucket : fill_buckets_of(graph, largest * of_gradient / parameter_bytes, elements)) {
@@ -67,6 +79,9 @@ ParameterAverages::ParameterAverages(const Averaging& averaging, const GradientS
     message.is_copied = !machine.transport.ideal() && bucket.parameters.size() > 1;
     message.bucket = std::move(bucket);
   }
+  std::stable_sort(devices_.begin(), devices_.end(), [&](EndpointId a, EndpointId b) {
+    return machine.devices[a].host < machine.devices[b].host;
+  });
   if (!is_alone()) add_communications();
 }
 
@@ -80,10 +95,10 @@ void ParameterAverages::add_communications() {
   if (!averaging_.is_gossip()) check_all_reduce(sync_, devices_, machine_);
   const std::int64_t different = averaging_.is_gossip() ? steps_ : 1;
   std::vector<std::uint32_t> patterns;  // of gossip, by step
-  for (std::int64_t step = 0; averaging_.is_gossip() && step < different; ++step) {
-    Round round{neighbours(averaging_.with, static_cast<std::uint32_t>(devices_.size()), step), {1.0}};
+  for (std::int64_t step = 0; averaging_.is_gossip() && !averaging_.asynchronous && step < different;
+       ++step) {
     patterns.push_back(static_cast<std::uint32_t>(plan_.patterns.size()));
-    plan_.patterns.push_back({{devices_}, {std::move(round)}});
+    plan_.patterns.push_back({{devices_}, exchange_rounds(step)});
   }
   for (std::size_t b = 0; b < messages_.size(); ++b) {
     Message& message = messages_[b];
@@ -94,6 +109,7 @@ void ParameterAverages::add_communications() {
       meaning.slow_momentum = averaging_.slow_momentum;
       plan_.meaning->buckets.push_back(std::move(meaning));
     }
+    if (averaging_.asynchronous) continue;
     for (std::int64_t step = 0; step < different; ++step) {
       std::uint32_t pattern = 0;
       if (averaging_.is_gossip()) {
@@ -102,30 +118,79 @@ void ParameterAverages::add_communications() {
         pattern = static_cast<std::uint32_t>(plan_.patterns.size());
         plan_.patterns.push_back(all_reduce_pattern(sync_.algorithm, devices_, machine_, bytes, sync_.rings));
       }
-      message.comms.push_back(static_cast<CommId>(plan_.communications.size()));
-      Communication comm;
-      comm.name = averaging_.is_gossip() ? fmt::format("parameters of bucket {} to neighbours{}", b,
-                                                       different > 1 ? fmt::format(", step {}", step) : "")
-                                         : fmt::format("average of bucket {}", b);
-      comm.pattern = pattern;
-      comm.bytes = bytes;
-      comm.fidelity = sync_.fidelity;
-      comm.overhead_s = machine_.collective_overhead_s;
-      comm.purpose = averaging_.is_gossip() ? CommPurpose::neighbours : CommPurpose::all_reduce;
-      if (plan_.meaning) {
-        CommMeaning meaning;
-        meaning.kind = averaging_.is_gossip() ? CommMeaning::Kind::exchange : CommMeaning::Kind::average;
-        meaning.bucket = message.meaning;
-        comm.meaning = static_cast<std::uint32_t>(plan_.meaning->communications.size());
-        plan_.meaning->communications.push_back(std::move(meaning));
-      }
-      plan_.communications.push_back(std::move(comm));
+      add_communication(message,
+                        averaging_.is_gossip()
+                            ? fmt::format("parameters of bucket {} to neighbours{}", b,
+                                          different > 1 ? fmt::format(", step {}", step) : "")
+                            : fmt::format("average of bucket {}", b),
+                        pattern);
     }
   }
+  if (averaging_.asynchronous) add_exchanges();
+}
+
+/// To the device after it on the ring, and back.
+void ParameterAverages::add_exchanges() {
+  Round there{{}, {1.0}};
+  const auto devices = static_cast<std::uint32_t>(devices_.size());
+  for (std::uint32_t from = 0; from < devices; ++from) there.pairs.emplace_back(from, (from + 1) % devices);
+  const auto first = static_cast<std::uint32_t>(plan_.patterns.size());
+  Round back = there.reversed();
+  plan_.patterns.push_back({{devices_}, {std::move(there)}});
+  plan_.patterns.push_back({{devices_}, {std::move(back)}});
+  for (std::size_t b = 0; b < messages_.size(); ++b) {
+    add_communication(messages_[b], fmt::format("parameters of bucket {} to a neighbour", b), first);
+    add_communication(messages_[b], fmt::format("parameters of bucket {} from a neighbour", b), first + 1);
+  }
+}
+
+std::vector<Service::Exchange> ParameterAverages::exchanges() const {
+  std::vector<Service::Exchange> exchanges;
+  for (const Message& message : messages_)
+    if (averaging_.asynchronous && !is_alone()) exchanges.push_back({message.comms[0], message.comms[1]});
+  return exchanges;
+}
+
+void ParameterAverages::add_communication(Message& message, std::string name, std::uint32_t pattern) {
+  message.comms.push_back(static_cast<CommId>(plan_.communications.size()));
+  Communication comm;
+  comm.name = std::move(name);
+  comm.pattern = pattern;
+  comm.bytes = message.elements * parameter_bytes;
+  comm.fidelity = sync_.fidelity;
+  comm.overhead_s = machine_.collective_overhead_s;
+  comm.purpose = averaging_.is_gossip() ? CommPurpose::neighbours : CommPurpose::all_reduce;
+  if (plan_.meaning) {
+    CommMeaning meaning;
+    meaning.kind = averaging_.is_gossip() ? CommMeaning::Kind::exchange : CommMeaning::Kind::average;
+    meaning.bucket = message.meaning;
+    meaning.together = together_;
+    comm.meaning = static_cast<std::uint32_t>(plan_.meaning->communications.size());
+    plan_.meaning->communications.push_back(std::move(meaning));
+  }
+  plan_.communications.push_back(std::move(comm));
+}
+
+/// From the first device of each host to those of its neighbours, and from there to the others in the host
+/// along a binomial tree.
+std::vector<Round> ParameterAverages::exchange_rounds(std::int64_t step) const {
+  const auto hosts = static_cast<std::uint32_t>(devices_.size()) / together_;
+  std::vector<Round> rounds{{neighbours(averaging_.with, hosts, step), {1.0}}};
+  for (auto& [from, to] : rounds.front().pairs) from *= together_, to *= together_;
+  for (std::uint32_t reached = 1; reached < together_; reached *= 2) {
+    Round round{{}, {1.0}};
+    for (std::uint32_t first = 0; first < devices_.size(); first += together_)
+      for (std::uint32_t i = 0; i < reached && i + reached < together_; ++i)
+        round.pairs.emplace_back(first + i, first + i + reached);
+    rounds.push_back(std::move(round));
+  }
+  return rounds;
 }
 
 /// Messages that a device gets of each bucket in a step.
 double ParameterAverages::received(std::int64_t step) const {
+  if (together_ > 1) return 1;
+  if (averaging_.asynchronous) return 2;  // the answer, and what another device asks with
   const auto devices = static_cast<std::uint32_t>(devices_.size());
   return static_cast<double>(neighbours(averaging_.with, devices, step).size()) / devices;
 }
@@ -159,8 +224,15 @@ void ParameterAverages::send(Role& role, ComputeTasks& tasks, std::int64_t step)
       message.came = tasks.hold({MemoryClass::workspace, received(step) * bytes});
       tasks.use(message.came);
     }
-    const CommId comm = message.comms[averaging_.is_gossip() ? static_cast<std::size_t>(step) : 0];
     const TaskId ready = tasks.close();
+    if (averaging_.asynchronous) {
+      const TaskId sent = add_message(role, Task::Kind::send, plan_.communications[message.comms[0]].name,
+                                      message.comms[0], {ready});
+      message.done = add_message(role, Task::Kind::receive, plan_.communications[message.comms[1]].name,
+                                 message.comms[1], {sent});
+      continue;
+    }
+    const CommId comm = message.comms[averaging_.is_gossip() ? static_cast<std::size_t>(step) : 0];
     message.done = add_message(role, Task::Kind::collective, plan_.communications[comm].name, comm, {ready});
     role.program[message.done].stream = communicating;
   }
@@ -175,6 +247,8 @@ void ParameterAverages::average(ComputeTasks& tasks, std::int64_t step) {
     tasks.add(elementwise_op(fmt::format("average {} taken", b), read * n,
                              n * ((read + 1) * parameter_bytes + (has_copy ? low_copy_bytes : 0))));
     mean_act(tasks, OpMeaning::Act::mean, message);
+    if (averaging_.asynchronous)
+      tasks.add(elementwise_op(fmt::format("average {} for a neighbour", b), 2 * n, 3 * parameter_bytes * n));
     if (message.is_copied) tasks.use(message.sent);
     if (averaging_.is_gossip()) tasks.use(message.came);
     if (averaging_.slow_momentum == 0) continue;

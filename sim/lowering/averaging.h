@@ -15,44 +15,56 @@ namespace convoy::inline lowering {
 /// Replicas that each update their own parameters with their own gradients, and keep near each other by
 /// averaging the parameters.
 ///
-/// all: of all devices, after every `every` steps. Local SGD (Stich, ICLR 2019; Lin, Stich, Patel & Jaggi, ICLR
-/// 2020), and with `sums_in_hosts` its hierarchical form: the devices of a host sum their gradients in every
-/// step (Lin et al., appendix). With `slow_momentum` b the average is where a momentum step of its own leads
-/// (SlowMo: Wang, Tantia, Ballas & Rabbat, ICLR 2020, algorithm 1 with a slow learning rate of 1; BMUF: Chen &
-/// Huo, ICASSP 2016): u = b u + (x - average), x = x - u, x the parameters at the end of the period before.
+/// all: of all devices, after every `every` steps. Local SGD (Stich, ICLR 2019; Lin, Stich, Patel & Jaggi,
+/// ICLR 2020), and with `sums_in_hosts` its hierarchical form: the devices of a host sum their gradients in
+/// every step (Lin et al., appendix). With `slow_momentum` b the average is where a momentum step of its own
+/// leads (SlowMo: Wang, Tantia, Ballas & Rabbat, ICLR 2020, algorithm 1 with a slow learning rate of 1; BMUF:
+/// Chen & Huo, ICASSP 2016): u = b u + (x - average), x = x - u, x the parameters at the end of the period
+/// before.
 ///
-/// Others: with neighbours alone, in every step, all with equal weights. D-PSGD (Lian et al., NeurIPS 2017) on
-/// a ring; a directed exponential graph, device i to i + 1, i + 2, i + 4 ... modulo N; or of these one at a
-/// time, another one each step (Assran, Loizou, Ballas & Rabbat, "Stochastic Gradient Push", ICML 2019, whose
-/// push-sum weights stay 1 with so many in- as out-neighbours).
+/// Others: with neighbours alone, in every step, all with equal weights. D-PSGD (Lian et al., NeurIPS 2017)
+/// on a ring; a directed exponential graph, device i to i + 1, i + 2, i + 4 ... modulo N; or of these one at
+/// a time, another one each step (Assran, Loizou, Ballas & Rabbat, "Stochastic Gradient Push", ICML 2019,
+/// whose push-sum weights stay 1 with so many in- as out-neighbours). With `sums_in_hosts` the devices of a
+/// host have the same parameters, as in that paper, and hosts are each other's neighbours: the first device
+/// of each sends and receives, adds up what it gets, and passes the sum on to the others.
 struct Averaging {
   enum class With : std::uint8_t { all, ring, exponential, one_peer };
   With with = With::all;
   std::int64_t every = 1;
   bool sums_in_hosts = false;
   double slow_momentum = 0;
+  bool asynchronous = false;  ///< on a ring
 
   bool is_gossip() const { return with != With::all; }
   bool active() const { return is_gossip() || every > 1; }
   bool operator==(const Averaging&) const = default;
   /// Steps after which everything repeats.
-  std::int64_t period(std::size_t devices) const;
+  std::int64_t period(const Machine& machine) const;
 };
 
-/// To whom each device sends its parameters in a step, by position.
+/// To whom each device (or host) sends its parameters in a step, by position.
 std::vector<std::pair<std::uint32_t, std::uint32_t>> neighbours(Averaging::With with, std::uint32_t devices,
                                                                 std::int64_t step);
 
 /// The averages of parameters in a plan. Parameters are averaged in fp32, in which the optimizer keeps them.
 ///
 /// A message of several tensors is put together and taken apart by a copy, as PyTorch's average_parameters
-/// does (model_averaging/utils.py), where the fabric has software at all; its buffer is workspace. The average
-/// reads what has come and writes the parameters (8 bytes an element, with gossip of d neighbours 4 (d + 2)
-/// and a buffer for each), and the half-precision copy where there is one (2 more). Slow momentum reads and
-/// writes x, u and the parameters (24 bytes an element) and keeps x and u (8).
+/// does (model_averaging/utils.py), where the fabric has software at all; its buffer is workspace. The
+/// average reads what has come and writes the parameters (8 bytes an element, with gossip of d neighbours 4
+/// (d + 2) and a buffer for each; of hosts the sum of d, as if d were 1), and the half-precision copy where
+/// there is one (2 more). Slow momentum reads and writes x, u and the parameters (24 bytes an element) and
+/// keeps x and u (8).
 ///
 /// Gossip with overlap sends the parameters with which a step begins while it computes, and averages them
 /// before the update (D-PSGD); without, the updated ones after it.
+///
+/// Asynchronously (AD-PSGD: Lian, Zhang, Zhang & Liu, ICML 2018) no device waits for another's step: it sends
+/// the device after it on the ring the parameters s with which it begins; that one averages them with its own
+/// y, whatever it is at, and answers with y; before its update the first adds (y - s) / 2, so that the sum of
+/// both stays what it was. The plan has a Service of which every device is client and server. A device has
+/// two averages a step, one that it asked for (16 bytes an element) and, on average, one that it is asked for
+/// (12 bytes).
 class ParameterAverages {
  public:
   /// @param devices all replicas  @param elements of each parameter
@@ -62,6 +74,8 @@ class ParameterAverages {
                     const std::vector<double>& elements, Plan& plan);
 
   std::int64_t steps() const { return steps_; }
+  /// Of asynchronous gossip between several devices; none: all wait for each other.
+  std::vector<Service::Exchange> exchanges() const;
   /// Bytes of states on each device beside those of its replica.
   double slow_bytes() const;
 
@@ -82,8 +96,11 @@ class ParameterAverages {
     std::size_t sent = 0, came = 0;  ///< tensors of ComputeTasks
   };
 
-  bool is_alone() const { return devices_.size() == 1; }
+  bool is_alone() const { return devices_.size() == together_; }
   void add_communications();
+  void add_exchanges();
+  void add_communication(Message& message, std::string name, std::uint32_t pattern);
+  std::vector<Round> exchange_rounds(std::int64_t step) const;
   double received(std::int64_t step) const;
   void send(Role& role, ComputeTasks& tasks, std::int64_t step);
   void average(ComputeTasks& tasks, std::int64_t step);
@@ -93,7 +110,8 @@ class ParameterAverages {
   const GradientSync& sync_;
   const TrainingGraph& graph_;
   const Machine& machine_;
-  std::vector<EndpointId> devices_;
+  std::vector<EndpointId> devices_;  ///< host by host
+  std::uint32_t together_ = 1;       ///< of a host, that sum gradients
   Plan& plan_;
   std::int64_t steps_;
   std::vector<Message> messages_;

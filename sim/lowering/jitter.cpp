@@ -112,8 +112,26 @@ bool sends_first(const Role& role) {
   return false;
 }
 
+/// Who sends to whom among the first of every so many members: between hosts, where devices of a host are
+/// together.
+Pattern among_firsts(const Pattern& pattern, std::size_t together) {
+  Pattern hosts{{{}}, {pattern.rounds.front()}};
+  const std::vector<EndpointId>& devices = pattern.groups.front();
+  for (std::size_t i = 0; i < devices.size(); i += together) hosts.groups.front().push_back(devices[i]);
+  for (auto& [from, to] : hosts.rounds.front().pairs) {
+    from /= static_cast<std::uint32_t>(together);
+    to /= static_cast<std::uint32_t>(together);
+  }
+  return hosts;
+}
+
 /// Devices of a host that sum gradients with each other before a further step begins; 1: none do.
 std::size_t devices_in_step(const Plan& plan) {
+  if (!neighbour_patterns(plan).empty()) {
+    for (const Communication& comm : plan.communications)
+      if (comm.purpose == CommPurpose::all_reduce) return plan.patterns[comm.pattern].groups.front().size();
+    return 1;
+  }
   for (const Role& role : plan.roles) {
     const Task* sum = nullptr;
     for (const Task& task : role.program.get()) {
@@ -175,9 +193,15 @@ namespace {
 /// How many times as long as the slowest device alone a step takes because devices wait for each other by
 /// chance, where not all of them do so in every step.
 double slowdown_of_averages(const Plan& plan, const std::map<double, std::size_t>& times, double jitter) {
-  if (const std::vector<const Pattern*> rounds = neighbour_patterns(plan); !rounds.empty())
-    return neighbours_wait(rounds, sends_first(plan.roles.front()), jitter);
   const std::size_t in_host = devices_in_step(plan);
+  if (const std::vector<const Pattern*> rounds = neighbour_patterns(plan); !rounds.empty()) {
+    if (in_host == 1) return neighbours_wait(rounds, sends_first(plan.roles.front()), jitter);
+    std::vector<Pattern> of_hosts;
+    std::vector<const Pattern*> steps;
+    for (const Pattern* pattern : rounds) of_hosts.push_back(among_firsts(*pattern, in_host));
+    for (const Pattern& pattern : of_hosts) steps.push_back(&pattern);
+    return expected_last(in_host, jitter) * neighbours_wait(steps, sends_first(plan.roles.front()), jitter);
+  }
   std::vector<DeviceSteps> steps = merged(times);
   for (DeviceSteps& step : steps) step.devices = std::max<std::size_t>(1, step.devices / in_host);
   return expected_last(in_host, jitter) * expected_last_s(steps, jitter / std::sqrt(plan.steps)) /

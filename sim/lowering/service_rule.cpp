@@ -92,6 +92,23 @@ void add_service(const ServerExchange& exchange, const ServerMessages& messages,
   plan.course = std::move(service);
 }
 
+Service service_of_peers(std::vector<Service::Exchange> exchanges, const Plan& plan, const Machine& machine,
+                         const CostModel& cost, const std::vector<double>& images) {
+  Service service;
+  service.exchanges = std::move(exchanges);
+  service.measured_steps = 4;
+  service.warm_up_steps = steps_to_drift;
+  for (const Role& role : plan.roles)
+    for (const EndpointId device : role.members) {
+      const double step_s = compute_time_s(role, machine.devices[device], machine, cost);
+      service.clients.push_back({device, images[device], step_s * random_phase(device % most_phases), 0});
+    }
+  service.step_jitter =
+      std::max(machine.step_jitter,
+               least_jitter(static_cast<std::uint32_t>(service.clients.size()), service.exchanges.size()));
+  return service;
+}
+
 Plan shared_fairly(Plan plan) {
   for (Pattern& pattern : plan.patterns) pattern.in_order = false;
   Service& service = *plan.service();

@@ -27,6 +27,14 @@ namespace convoy::inline lowering {
 void add_service(const ServerExchange& exchange, const ServerMessages& messages, const Machine& machine,
                  const CostModel& cost, const std::vector<double>& images, Plan& plan);
 
+/// The rule of devices that average parameters with each other, each at its own pace: what comes is averaged
+/// and answered at once, whatever the device is at. They begin at random moments of the time that a step
+/// takes, and what they compute varies by the machine's step_jitter, at least by so little that all phases
+/// are met.
+/// @param plan with their roles  @param images of a step, by device
+Service service_of_peers(std::vector<Service::Exchange> exchanges, const Plan& plan, const Machine& machine,
+                         const CostModel& cost, const std::vector<double>& images);
+
 /// A plan with a service as it is over a transport whose messages share links fairly: asynchronous workers do
 /// not push each other apart then, but meet at every phase. What servers really do lies between the two.
 Plan shared_fairly(Plan plan);

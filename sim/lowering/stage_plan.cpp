@@ -16,6 +16,7 @@
 #include "sim/lowering/grouped_launch.h"
 #include "sim/lowering/held_normalization.h"
 #include "sim/lowering/plan_ops.h"
+#include "sim/lowering/service_rule.h"
 #include "sim/plan/program_key.h"
 
 namespace convoy::inline lowering {
@@ -95,6 +96,8 @@ class StagePlanner {
         for (const StageSlot& slot : of(s).slots) add_slot(s, slot);
     }
     if (passes_.endless) end_endless();
+    if (averages_ && !averages_->exchanges().empty())
+      plan_.course = service_of_peers(averages_->exchanges(), plan_, machine_, cost_, images_of_devices());
     return {std::move(plan_), std::move(report_)};
   }
 
@@ -145,8 +148,6 @@ class StagePlanner {
 
   /// Sums of gradients stay within hosts, or there are none.
   void begin_averages(const std::vector<EndpointId>& devices, Replicated& parameters) {
-    averages_.emplace(*passes_.averaging, sync_, graph_, machine_, devices, parameters.elements, plan_);
-    plan_.steps = static_cast<double>(averages_->steps());
     std::map<std::uint32_t, std::vector<EndpointId>> together;
     for (const EndpointId e : devices)
       together[passes_.averaging->sums_in_hosts ? machine_.devices[e].host : e].push_back(e);
@@ -158,15 +159,23 @@ class StagePlanner {
                                      sync_.path, together.begin()->second.size(), group.size()));
       parameters.groups.push_back(group);
     }
+    averages_.emplace(*passes_.averaging, sync_, graph_, machine_, devices, parameters.elements, plan_);
+    plan_.steps = static_cast<double>(averages_->steps());
     if (plan_.meaning) mean_own_images(parameters.groups);
   }
 
-  void mean_own_images(const std::vector<std::vector<EndpointId>>& groups) {
+  /// Of a step of the whole network.
+  std::vector<double> images_of_devices() const {
     std::vector<double> images(machine_.endpoint_count(), 0.0);
     for (const StageSlot& slot : of(0).slots)
       for (const Pass& pass : slot.passes)
         if (!pass.backward)
           for (const EndpointId e : slot.devices) images[e] += pass.images / plan_.steps;
+    return images;
+  }
+
+  void mean_own_images(const std::vector<std::vector<EndpointId>>& groups) {
+    const std::vector<double> images = images_of_devices();
     plan_.meaning->own_images.assign(machine_.endpoint_count(), 0.0);
     for (const std::vector<EndpointId>& group : groups) {
       double sum = 0;

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "sim/numerics/peer_twin.h"
 #include "sim/numerics/service_twin.h"
 #include "sim/numerics/twin.h"
 
@@ -81,7 +82,8 @@ std::vector<LearntPoint> learn_overlapping(const NumericsSpec& spec, const Lesso
 }
 
 /// Of workers without common steps a step is over when gradients of as many images have been added up.
-template <class Real>
+/// @param Twin of the plan's service
+template <template <class> class Twin, class Real>
 std::vector<LearntPoint> learn_one_by_one(const NumericsSpec& spec, const Lesson& lesson, const Plan& plan,
                                           const Machine& machine, const CostModel& cost) {
   const std::vector<Service::Client>& clients = plan.service()->clients;
@@ -97,7 +99,7 @@ std::vector<LearntPoint> learn_one_by_one(const NumericsSpec& spec, const Lesson
   options.fold = false;
   options.service_log = &log;
   replay(plan, machine, cost, options);
-  ServiceTwin<Real> twin(lesson, plan, machine, spec.learning_rate);
+  Twin<Real> twin(lesson, plan, machine, spec.learning_rate);
   std::vector<LearntPoint> points;
   std::int64_t step = 0;
   for (const ServiceLog::Event& event : log.events) {
@@ -110,6 +112,14 @@ std::vector<LearntPoint> learn_one_by_one(const NumericsSpec& spec, const Lesson
     if (step == spec.steps) return points;
   }
   throw std::logic_error(fmt::format("the workers' steps that were replayed end after step {}", step));
+}
+
+template <class Real>
+std::vector<LearntPoint> learn_of_service(const NumericsSpec& spec, const Lesson& lesson, const Plan& plan,
+                                          const Machine& machine, const CostModel& cost) {
+  const bool averages = !plan.meaning->own_images.empty();
+  return averages ? learn_one_by_one<PeerTwin, Real>(spec, lesson, plan, machine, cost)
+                  : learn_one_by_one<ServiceTwin, Real>(spec, lesson, plan, machine, cost);
 }
 
 /// A loss needs all classes of an image, and layer and group normalization the channels of a group.
@@ -189,8 +199,8 @@ std::vector<LearntPoint> learn(const NumericsSpec& spec, const LearningData& dat
   const Lesson lesson{graph, data, index, spec.seed, order};
   const bool in_double = spec.precision == NumericsSpec::Real::in_double;
   if (plan.service())
-    return in_double ? learn_one_by_one<double>(spec, lesson, plan, machine, cost)
-                     : learn_one_by_one<float>(spec, lesson, plan, machine, cost);
+    return in_double ? learn_of_service<double>(spec, lesson, plan, machine, cost)
+                     : learn_of_service<float>(spec, lesson, plan, machine, cost);
   if (plan.endless())
     return in_double ? learn_overlapping<double>(spec, lesson, plan, machine, cost)
                      : learn_overlapping<float>(spec, lesson, plan, machine, cost);

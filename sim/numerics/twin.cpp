@@ -35,6 +35,20 @@ bool updates_late(const Plan& plan, const TrainingGraph& graph) {
   return false;
 }
 
+/// Of the group's members that are `together` with the endpoint: who sends to the first of them from outside.
+std::vector<EndpointId> senders_to_first(const Pattern& pattern, EndpointId endpoint,
+                                         std::uint32_t together) {
+  const std::vector<EndpointId>& group = pattern.groups.front();
+  const auto at =
+      static_cast<std::uint32_t>(std::find(group.begin(), group.end(), endpoint) - group.begin()) / together;
+  std::vector<EndpointId> senders;
+  for (const Round& round : pattern.rounds)
+    round.for_each_message([&](std::uint32_t from, std::uint32_t to, double) {
+      if (to == at * together && from / together != at) senders.push_back(group[from]);
+    });
+  return senders;
+}
+
 }  // namespace
 
 template <class Real>
@@ -383,10 +397,13 @@ void Twin<Real>::collect(EndpointId endpoint, CommId comm, const CommMeaning& me
   }
 }
 
-/// Of the neighbours that send to the endpoint.
+/// Of the neighbours that send to the endpoint, or to the first of those that have the same parameters.
 template <class Real>
 void Twin<Real>::mix(EndpointId endpoint, CommId comm, const CommMeaning& means) {
-  const std::vector<EndpointId>& senders = classroom_.ends_of(comm).senders[endpoint];
+  const std::vector<EndpointId> senders =
+      means.together > 1
+          ? senders_to_first(plan_.patterns[plan_.communications[comm].pattern], endpoint, means.together)
+          : classroom_.ends_of(comm).senders[endpoint];
   std::vector<Real> sum(classroom_.at(endpoint).elements(means.bucket), Real{0});
   for (const EndpointId sender : senders) {
     const auto sent = contributed_.find({comm, sender});

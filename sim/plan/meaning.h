@@ -122,6 +122,9 @@ struct CommMeaning {
   std::int64_t micro_batch = 0;
   ImageRange images{};
   std::uint32_t bucket = no_meaning;  ///< of the other kinds
+  /// Of `exchange`: so many members, one after the other, have the same parameters. The first of them sends
+  /// and receives, and passes the sum of what it gets on to the others.
+  std::uint32_t together = 1;
   /// Of `pull`: its senders first update the parameters with the gradients that they have.
   bool updates = false;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "sim/prove/gradient_prover.h"
 #include "sim/prove/prove_averages.h"
@@ -68,8 +69,29 @@ void GradientProver::check_averaged(std::size_t p, const std::vector<std::uint32
     if (with_all)
       rounds_.check_collective(comms.front(), roles);
     else
-      check_exchanges(plan_, machine_, comms, members);
+      check_neighbours(p, comms, roles, members);
   }
+}
+
+void GradientProver::check_neighbours(std::size_t p, const std::vector<CommId>& comms,
+                                      const std::vector<std::uint32_t>& roles,
+                                      const std::vector<EndpointId>& members) {
+  check_exchanges(plan_, machine_, comms, members);
+  const std::uint32_t together =
+      meaning_.communications[plan_.communications[comms.front()].meaning].together;
+  if (together == 1) return;
+  std::set<std::set<EndpointId>> summed;
+  for (const std::uint32_t r : roles)
+    for (const std::uint32_t id : uses_[r].buckets_of[p])
+      for (const TaskId t : uses_[r].buckets[id].sums)
+        for (const std::vector<EndpointId>& group : rounds_.check_rounds_of(plan_.roles[r].program[t].comm))
+          summed.insert({group.begin(), group.end()});
+  const std::vector<EndpointId>& all =
+      plan_.patterns[plan_.communications[comms.front()].pattern].groups.front();
+  for (auto first = all.begin(); first != all.end(); first += together)
+    if (!summed.contains({first, first + together}))
+      throw Refuted(fmt::format("{} and {} others pass on parameters, but do not sum the gradients of {}",
+                                machine_.endpoint_name(*first), together - 1, graph_.parameters[p].name));
 }
 
 void GradientProver::check_own_images(std::uint32_t r, std::optional<CommId> sum) {
@@ -106,8 +128,18 @@ void GradientProver::check_average_bucket(std::uint32_t r, const BucketMeaning& 
   average.is_slow = bucket.slow_momentum > 0;
   const auto at = [](const Event& event) { return AverageUse::At{event.place, event.number}; };
   for (const TaskId t : use.averages) {
-    const Communication& comm = plan_.communications[plan_.roles[r].program[t].comm];
-    average.messages.push_back({comm.name, order(r).begins[t], order(r).ends[t]});
+    const std::vector<Task>& program = plan_.roles[r].program.get();
+    const Communication& comm = plan_.communications[program[t].comm];
+    std::uint32_t begins = order(r).begins[t];
+    if (const std::optional<CommId> request = request_of(program[t].comm)) {
+      std::size_t requests = 0;
+      for (TaskId other = 0; other < program.size(); ++other)
+        if (program[other].kind == Task::Kind::send && program[other].comm == *request)
+          begins = order(r).begins[other], ++requests;
+      if (requests != 1)
+        throw Refuted(fmt::format("{}: it asks {} times for '{}'", average.role, requests, comm.name));
+    }
+    average.messages.push_back({comm.name, begins, order(r).ends[t]});
     average.with_all = meaning_.communications[comm.meaning].kind == Kind::average;
   }
   for (const Event& event : acts(use, Act::mean)) average.means.push_back(at(event));

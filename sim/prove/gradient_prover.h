@@ -45,10 +45,10 @@ struct RoleUse {
   std::map<std::size_t, std::set<std::uint32_t>> buckets_of;  ///< by parameter
 };
 
-/// Checks gradients, updates and what brings them to all replicas. Which images updates have, and which version passes
-/// read, are in prove_gradients.cpp; what programs do with parameters, in gradient_uses.cpp; replicas and buckets, in
-/// gradient_buckets.cpp; sums, in gradient_sums.cpp; shares of states, in gradient_shares.cpp; averages, in
-/// gradient_averages.cpp.
+/// Checks gradients, updates and what brings them to all replicas. Which images updates have, and which
+/// version passes read, are in prove_gradients.cpp; what programs do with parameters, in gradient_uses.cpp;
+/// replicas and buckets, in gradient_buckets.cpp; sums, in gradient_sums.cpp; shares of states, in
+/// gradient_shares.cpp; averages, in gradient_averages.cpp.
 class GradientProver {
  public:
   GradientProver(const Plan& plan, const StrategyReport& report, const TrainingGraph& graph,
@@ -77,6 +77,8 @@ class GradientProver {
   /// @pre the role updates the parameter's layer
   const std::vector<Event>& updates_of(std::uint32_t r, std::size_t p) const;
   std::vector<Event> gradients_of(std::uint32_t r, std::size_t p) const;
+  /// Of devices that average parameters at their own pace: what an answer is the answer to.
+  std::optional<CommId> request_of(CommId answer) const;
   std::vector<CommId> comms_of(std::uint32_t r, const BucketUse& use) const;
   static const std::vector<Event>& acts(const BucketUse& use, Act act);
 
@@ -100,6 +102,9 @@ class GradientProver {
   /// A parameter of which there are several replicas is averaged in one bucket, the same on all of them;
   /// gradients of it are summed over groups of them, if at all, and are the mean of all images of the group.
   void check_averaged(std::size_t p, const std::vector<std::uint32_t>& roles);
+  /// Those who are together in messages with neighbours have the same parameters: they sum their gradients.
+  void check_neighbours(std::size_t p, const std::vector<CommId>& comms,
+                        const std::vector<std::uint32_t>& roles, const std::vector<EndpointId>& members);
   /// What a device updates with is the mean over the images of those whose gradients are summed.
   void check_own_images(std::uint32_t r, std::optional<CommId> sum);
   /// A step of a device, by the gradients of a layer that it has.
@@ -143,8 +148,9 @@ class GradientProver {
   void check_scatters(std::uint32_t r, const BucketMeaning& bucket, const BucketUse& use);
   /// New parameters go to all replicas, once: after the update, or in the next step before they are read.
   void check_gather_after(std::uint32_t r, const BucketMeaning& bucket, const BucketUse& use);
-  /// Of a run that goes on, with shares of the optimizer's states: for each update gradients are complete, then
-  /// scattered, then used, then the new parameters are gathered, and then the next micro-batches read them.
+  /// Of a run that goes on, with shares of the optimizer's states: for each update gradients are complete,
+  /// then scattered, then used, then the new parameters are gathered, and then the next micro-batches read
+  /// them.
   void check_shared_states(std::uint32_t r, const BucketMeaning& bucket, const BucketUse& use);
   bool is_before_all_reads(std::uint32_t r, const BucketMeaning& bucket, TaskId gather);
   /// Parameters are gathered before they are read, again where they have gone, and before they are updated.

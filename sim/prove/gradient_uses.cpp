@@ -25,6 +25,9 @@ RoleUse GradientProver::find_uses(std::uint32_t r) const {
         add_event(use, event);
     }
     if (task.kind == Task::Kind::collective) add_collective(use, t, plan_.communications[task.comm]);
+    if (task.kind == Task::Kind::receive && request_of(task.comm))
+      use.buckets[meaning_.communications[plan_.communications[task.comm].meaning].bucket].averages.push_back(
+          t);
   }
   for (const auto& [bucket, of] : use.buckets)
     for (const std::size_t p : meaning_.buckets[bucket].parameters) use.buckets_of[p].insert(bucket);
@@ -96,8 +99,18 @@ std::string GradientProver::count_of(std::size_t count, const char* what) {
 std::vector<CommId> GradientProver::comms_of(std::uint32_t r, const BucketUse& use) const {
   std::vector<CommId> comms;
   for (const auto* tasks : {&use.sums, &use.factor_sums, &use.scatters, &use.gathers, &use.averages})
-    for (const TaskId t : *tasks) comms.push_back(plan_.roles[r].program[t].comm);
+    for (const TaskId t : *tasks) {
+      comms.push_back(plan_.roles[r].program[t].comm);
+      if (const std::optional<CommId> request = request_of(comms.back())) comms.push_back(*request);
+    }
   return comms;
+}
+
+std::optional<CommId> GradientProver::request_of(CommId answer) const {
+  if (const Service* service = plan_.service())
+    for (const Service::Exchange& exchange : service->exchanges)
+      if (exchange.pull == answer) return exchange.push;
+  return std::nullopt;
 }
 
 const std::vector<Event>& GradientProver::updates_of(std::uint32_t r, std::size_t p) const {

@@ -95,7 +95,8 @@ std::string allowed_by(const Plan& plan, const StrategyReport& report, const Tra
   if (norm.of_parts) add("batch normalization over each device's rows and columns");
   if (std::any_of(plan.meaning->communications.begin(), plan.meaning->communications.end(),
                   [](const CommMeaning& of) { return of.kind == CommMeaning::Kind::exchange; }))
-    add("parameters averaged with neighbours alone");
+    add(has_peers(plan) ? "parameters averaged with one neighbour at a time, at whatever step that is"
+                        : "parameters averaged with neighbours alone");
   else if (!plan.meaning->own_images.empty() && plan.steps > 1)
     add(fmt::format("parameters averaged after every {} steps", plan.steps));
   add_codings(plan, add);

@@ -94,16 +94,37 @@ void check_exchanges(const Plan& plan, const Machine& machine, const std::vector
       throw Refuted(
           fmt::format("'{}' is not among the devices that have replicas of its parameters", of.name));
     const std::vector<EndpointId>& group = pattern.groups.front();
-    std::vector<std::size_t> sent(group.size(), 0), received(group.size(), 0);
+    const std::uint32_t together = plan.meaning->communications[of.meaning].together;
+    if (together == 0 || group.size() % together != 0)
+      throw Refuted(fmt::format("'{}': {} devices are not in groups of {}", of.name, group.size(), together));
+    std::vector<std::size_t> sent(group.size(), 0), received(group.size(), 0), told(group.size(), 0);
     for (const Round& round : pattern.rounds)
       round.for_each_message([&](std::uint32_t from, std::uint32_t other, double fraction) {
         if (std::abs(fraction - 1) > 1e-9 || round.repeat != 1)
           throw Refuted(fmt::format("'{}': {} sends {} of the parameters", of.name,
                                     machine.endpoint_name(group[from]), fraction * round.repeat));
-        ++sent[from], ++received[other];
         all[position[group[from]]].push_back(position[group[other]]);
+        if (from / together == other / together && together > 1) {
+          if (from % together != 0 && told[from] == 0)
+            throw Refuted(fmt::format("'{}': {} passes on what it has not got yet", of.name,
+                                      machine.endpoint_name(group[from])));
+          // What the first has passed on is the sum of all that comes to it.
+          if (from % together == 0) told[from] = 1;
+          ++told[other];
+          // They sum their gradients: what one has, the others have in the next step.
+          all[position[group[other]]].push_back(position[group[from]]);
+          return;
+        }
+        if (from % together != 0 || other % together != 0 || told[other] != 0)
+          throw Refuted(fmt::format("'{}': {} sends to {}, which passes on nothing more", of.name,
+                                    machine.endpoint_name(group[from]), machine.endpoint_name(group[other])));
+        ++sent[from], ++received[other];
       });
     for (std::size_t i = 0; i < group.size(); ++i)
+      if (i % together != 0 && told[i] != 1)
+        throw Refuted(fmt::format("'{}': {} gets what its first device has {} times", of.name,
+                                  machine.endpoint_name(group[i]), told[i]));
+    for (std::size_t i = 0; i < group.size(); i += together)
       if (sent[i] != received[i] || sent[i] != sent[0] || sent[i] == 0)
         throw Refuted(fmt::format(
             "'{}': {} sends {} messages and gets {}, and {} sends {}: the mean of all parameters is not kept",

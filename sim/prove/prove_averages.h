@@ -31,12 +31,15 @@ struct AverageUse {
 };
 
 /// Nothing changes the parameters while they are under way, each message is taken into the parameters once,
-/// after it has come; one of all devices comes after the last update, and those with neighbours one an update.
+/// after it has come; one of all devices comes after the last update, and those with neighbours one an
+/// update.
 /// @throws Refuted
 void check_average(const AverageUse& use);
 
 /// Messages of gossip: whole, from each device to as many as it gets them from, as many for all, so that the
-/// mean of all parameters stays; and through those of all steps something of every device reaches every other.
+/// mean of all parameters stays; and through those of all steps something of every device reaches every
+/// other. Of members that are together (CommMeaning::together) this holds for the first of each, and what
+/// these get is passed on once, whole, to each of the others.
 /// @param comms of one bucket, by step  @param members all devices with replicas
 /// @throws Refuted
 void check_exchanges(const Plan& plan, const Machine& machine, const std::vector<CommId>& comms,

@@ -177,7 +177,14 @@ void ServerProver::check_bytes(std::uint32_t b) const {
 
 }  // namespace servers
 
+bool has_peers(const Plan& plan) {
+  return plan.service() &&
+         std::any_of(plan.meaning->communications.begin(), plan.meaning->communications.end(),
+                     [](const CommMeaning& of) { return of.kind == CommMeaning::Kind::exchange; });
+}
+
 bool has_servers(const Plan& plan) {
+  if (has_peers(plan)) return false;
   return plan.service() ||
          std::any_of(plan.meaning->communications.begin(), plan.meaning->communications.end(),
                      [](const CommMeaning& of) { return of.kind == CommMeaning::Kind::push; });
@@ -196,7 +203,7 @@ double images_of_workers(const Plan& plan) {
 
 std::string allowed_by_service(const Plan& plan) {
   const Service* service = plan.service();
-  if (!service || service->exchanges.empty()) return "";
+  if (!service || service->exchanges.empty() || has_peers(plan)) return "";
   const std::size_t workers = service->clients.size();
   if (service->quorum > 0)
     return service->quorum < workers ? fmt::format("updates with the gradients of the first {} of {} workers",

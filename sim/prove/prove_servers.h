@@ -11,6 +11,9 @@
 
 namespace convoy::inline prove {
 
+/// Whether devices average parameters with each other, each at its own pace.
+bool has_peers(const Plan& plan);
+
 /// Whether parameters are updated with gradients that are pushed to where this is done.
 bool has_servers(const Plan& plan);
 

@@ -112,7 +112,7 @@ std::uint64_t measured_steps(const std::vector<double>& step_s) {
 }  // namespace
 
 std::string refuses_neighbours(const Plan& plan, const Machine& machine) {
-  if (plan.service()) return "its workers wait for servers and not for each other";
+  if (plan.service()) return "its devices have no common step";
   if (plan.endless()) return "its steps overlap";
   for (const Role& role : plan.roles)
     for (const EndpointId member : role.members)

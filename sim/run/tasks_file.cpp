@@ -296,8 +296,8 @@ std::string_view refuses_tasks(const PreparedRun& run) {
   if (run.network_model != NetworkModel::convoy) return "SimGrid's network model has other rules of sharing";
   if (run.phased) return "its plan changes during the run";
   if (run.plan.service())
-    return "its servers answer by a rule, and its workers have no common step (asynchronous or stale "
-           "synchronous training, or backup workers)";
+    return "what its devices send is answered by a rule, and they have no common step (asynchronous or stale "
+           "synchronous training, backup workers, or asynchronous gossip)";
   return {};
 }
 

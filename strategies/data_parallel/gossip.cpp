@@ -15,6 +15,8 @@ const std::vector<std::string> gossip_graph_names{"ring", "exponential", "one_pe
 struct GossipOptions {
   GossipGraph neighbours = GossipGraph::ring;
   GradientSync sync;  ///< how messages are sent
+  bool sums_in_hosts = false;
+  bool asynchronous = false;
   Shares shares = Shares::equal;
   std::int64_t micro_batches = 1;
 };
@@ -27,10 +29,19 @@ const Keys<GossipOptions>& gossip_keys() {
           "with whom a device averages its parameters: the two beside it on a ring; those 1, 2, "
           "4, ... places on; or of these one at a time, another one in each step",
           &Options::neighbours),
+      flag_key<Options>(
+          "asynchronous",
+          "no device waits for another's step: it exchanges parameters with the next device on the "
+          "ring, whatever that one is at",
+          [](Options& o) -> bool& { return o.asynchronous; }),
       flag_key<Options>("overlap",
                         "send the parameters with which a step begins while it computes; false: the updated "
                         "ones after it",
                         [](Options& o) -> bool& { return o.sync.overlap; }),
+      flag_key<Options>("sum_in_hosts",
+                        "the devices of a host sum their gradients in every step, and hosts are each other's "
+                        "neighbours",
+                        [](Options& o) -> bool& { return o.sums_in_hosts; }),
       optional_quantity_key<Options>("bucket", "all in one message", Dimension::bytes, true,
                                      "parameters sent as one message",
                                      [](Options& o) -> double& { return o.sync.bucket_bytes; })
@@ -51,7 +62,9 @@ class Gossip : public Annotator {
   std::string label() const override {
     static constexpr std::array<std::string_view, 3> with{"on a ring", "on an exponential graph",
                                                           "with one peer a step"};
-    return fmt::format("gossip {}{}", with[static_cast<std::size_t>(options_.neighbours)],
+    return fmt::format("{}gossip {}{}{}", options_.asynchronous ? "asynchronous " : "",
+                       with[static_cast<std::size_t>(options_.neighbours)],
+                       options_.sums_in_hosts ? ", gradients summed in hosts" : "",
                        options_.sync.overlap ? "" : ", no overlap");
   }
 
@@ -62,18 +75,21 @@ class Gossip : public Annotator {
   }
 
   std::optional<StepFloor> floor(const BatchSpec& batch, CostTable& table) const override {
-    if (options_.shares == Shares::speed) return std::nullopt;
+    if (options_.shares == Shares::speed || options_.asynchronous) return std::nullopt;
     return floor_of_replicas(batch, table, options_.micro_batches, true);
   }
 
   Annotation annotate(const StrategyInput& input) const override {
     Averaging averaging;
     averaging.with = static_cast<Averaging::With>(static_cast<int>(options_.neighbours) + 1);
-    const std::int64_t steps = averaging.period(input.machine.devices.size());
+    averaging.sums_in_hosts = options_.sums_in_hosts;
+    averaging.asynchronous = options_.asynchronous;
+    const std::int64_t steps = averaging.period(input.machine);
     Annotation annotation = annotate_replicas(input, options_.sync, share_batch(input, options_.shares),
                                               options_.micro_batches, averaging);
     annotation.report.notes.push_back(fmt::format(
-        "each device averages its parameters with its neighbours only{}; {}",
+        "each {} averages its parameters with {} only{}; {}", options_.sums_in_hosts ? "host" : "device",
+        averaging.asynchronous ? "one neighbour at a time, at its own pace," : "its neighbours",
         steps > 1 ? fmt::format(" and a step is the mean of {}", steps) : "", trains_otherwise()));
     return annotation;
   }
@@ -84,10 +100,29 @@ class Gossip : public Annotator {
 
 }  // namespace
 
+namespace {
+
+/// @throws InputError where what was read does not go together
+void check_asynchronous(const YamlMap& map, const GossipOptions& options) {
+  if (!options.asynchronous) return;
+  if (options.neighbours != GossipGraph::ring)
+    map.fail("neighbours",
+             "with asynchronous: true, a device averages with one neighbour at a time: use ring");
+  if (!options.sync.overlap)
+    map.fail("overlap",
+             "with asynchronous: true, parameters are exchanged while a device computes: leave it out");
+  if (options.sums_in_hosts)
+    map.fail("sum_in_hosts",
+             "goes with asynchronous: false: devices that sum gradients wait for each other's steps");
+}
+
+}  // namespace
+
 std::unique_ptr<Strategy> read_gossip(YamlMap& map) {
   GossipOptions options;
   options.sync.path = map.path();
   read_keys(gossip_keys(), map, options);
+  check_asynchronous(map, options);
   return std::make_unique<Gossip>(std::move(options));
 }
 

@@ -129,6 +129,78 @@ TEST_CASE("gossip: a device sends its parameters to each neighbour, while it com
         approx(replicas_with("", 1).run().step_time_s).epsilon(1e-12));
 }
 
+TEST_CASE("gossip between hosts: a host sends once to each neighbour, and devices of a host stay the same") {
+  for (const auto& [graph, hosts, sent] : {std::tuple{"ring", 5, 2}, std::tuple{"exponential", 8, 3},
+                                           std::tuple{"one_peer", 8, 1}, std::tuple{"ring", 2, 1}})
+    for (const int devices : {2, 3, 4}) {
+      CAPTURE(graph);
+      CAPTURE(devices);
+      const lab::Experiment it =
+          replicas_with(fmt::format(", neighbours: {}, sum_in_hosts: true, overlap: false", graph), hosts,
+                        "gossip", devices);
+      // In a host a ring sums 2 (d - 1) S, and what comes is passed on to d - 1 devices.
+      CHECK(it.run().comm_bytes ==
+            approx(hosts * (2.0 * (devices - 1) + sent + (devices - 1)) * averaged_bytes).epsilon(1e-12));
+      CHECK(it.run(false).step_time_s == approx(it.run().step_time_s).epsilon(1e-9));
+      CHECK(it.plan().steps == (std::string(graph) == "one_peer" ? 3 : 1));
+    }
+  // On one host there is nobody to meet.
+  CHECK(replicas_with(", sum_in_hosts: true, overlap: false", 1, "gossip", 4).run().step_time_s ==
+        approx(replicas_with(", overlap: false", 1, "all_reduce", 4).run().step_time_s).epsilon(1e-9));
+}
+
+TEST_CASE(
+    "asynchronous gossip: nobody waits for another's step, and a round trip longer than a step decides") {
+  // An average that a device asks for moves 16 bytes an element, one that it is asked for 12.
+  const double means_s = (16 + 12) * averaged_elements / ideal_memory_Bps;
+  for (const int nodes : {2, 4, 7}) {
+    CAPTURE(nodes);
+    const lab::Experiment it = replicas_with(", asynchronous: true", nodes, "gossip");
+    const ReplayResult run = it.run();
+    CHECK(it.plan().service() != nullptr);
+    CHECK(run.comm_bytes == approx(nodes * 2 * averaged_bytes).epsilon(1e-12));  // there and back
+    // 3.6 MB each way take 3.62 ms, a step 3.6 ms: what is computed varies a little, so that a device waits
+    // at times.
+    const double round_trip_s = 2 * (20e-6 + averaged_bytes / 1e9);
+    CHECK(run.step_time_s >= (round_trip_s + means_s) * (1 - 1e-3));
+    CHECK(run.step_time_s <= (round_trip_s + means_s) * 2);
+  }
+  // With a network that is fast enough a step is what it computes.
+  const lab::Experiment fast(lab::custom_model(averaged_layers, layer_parameters),
+                             lab::star(4, "100GB/s", "1us"),
+                             "{kind: data_parallel, sync: gossip, asynchronous: true}", 4);
+  CHECK(fast.run().step_time_s == approx(compute_step_s + means_s).epsilon(0.003));
+  CHECK(fast.strategy().label() == "asynchronous gossip on a ring");
+  // One device has nobody to meet.
+  CHECK(replicas_with(", asynchronous: true", 1, "gossip").run().step_time_s ==
+        approx(replicas_with("", 1).run().step_time_s).epsilon(1e-12));
+}
+
+TEST_CASE("asynchronous gossip: a device of half the speed slows only itself down") {
+  const std::string devices =
+      "{{name: lab, nodes: [{{name: fast, count: 3, server: quick}}, {{name: late, count: 1, server: "
+      "slow}}], fabric: "
+      "{{kind: switch, bandwidth: 100GB/s, latency: 1us}}, servers: {{quick: {{devices: [{{device: ideal, "
+      "count: 1}}], "
+      "interconnect: {{kind: none}}}}, slow: {{devices: [{{device: {}, count: 1}}], interconnect: {{kind: "
+      "none}}}}}}, "
+      "devices: {{ideal: {{peak: {{fp32: 10TFLOPS}}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: "
+      "1.0, "
+      "launch_overhead: 0us}}, half: {{peak: {{fp32: 5TFLOPS}}, memory: 16GiB, memory_bandwidth: 250GB/s, "
+      "efficiency: "
+      "1.0, launch_overhead: 0us}}}}}}";
+  const auto throughput = [&](const char* late, const std::string& keys) {
+    const lab::Experiment it(lab::custom_model(averaged_layers, layer_parameters),
+                             fmt::format(fmt::runtime(devices), late),
+                             "{kind: data_parallel, sync: gossip" + keys + "}", 4);
+    return it.plan().images / it.run().step_time_s;
+  };
+  // In step all four are as slow as the slowest; at their own pace three are not: (3 + 1 / 2) / 4.
+  CHECK(throughput("half", "") / throughput("ideal", "") == approx(0.5).epsilon(0.01));
+  CHECK(throughput("half", ", asynchronous: true") / throughput("ideal", ", asynchronous: true") ==
+        approx(0.875).epsilon(0.01));
+}
+
 TEST_CASE("gossip: everyone has as many neighbours as others, and all are reached in log2 N steps [law]") {
   using With = Averaging::With;
   for (const With with : {With::ring, With::exponential, With::one_peer})
@@ -137,7 +209,12 @@ TEST_CASE("gossip: everyone has as many neighbours as others, and all are reache
       averaging.with = with;
       std::map<std::uint32_t, std::set<std::uint32_t>> from;  // who has something of whom
       for (std::uint32_t d = 0; d < devices; ++d) from[d] = {d};
-      for (std::int64_t step = 0; step < averaging.period(devices); ++step) {
+      for (std::int64_t step = 0;
+           step < averaging.period(lab::Experiment(lab::custom_model(1, 10),
+                                                   lab::star(static_cast<int>(devices), "1GB/s", "1us"),
+                                                   "{kind: data_parallel, sync: gossip}", 1)
+                                       .machine());
+           ++step) {
         std::map<std::uint32_t, int> sent, received;
         const auto before = from;
         for (const auto& [sender, receiver] : neighbours(with, devices, step)) {
@@ -235,6 +312,11 @@ TEST_CASE("local SGD and gossip: what does not go together is refused in one lin
   CHECK(error(", neighbours: star", "gossip").find("unknown value 'star'; allowed: ring, exponential") !=
         std::string::npos);
   CHECK(error(", algorithm: ring", "gossip").find("algorithm: unknown key") != std::string::npos);
+  CHECK(error(", asynchronous: true, neighbours: exponential", "gossip").find("one neighbour at a time: use ring") !=
+        std::string::npos);
+  CHECK(error(", asynchronous: true, overlap: false", "gossip").find("leave it out") != std::string::npos);
+  CHECK(error(", asynchronous: true, sum_in_hosts: true", "gossip").find("goes with asynchronous: false") !=
+        std::string::npos);
   CHECK(replicas_with(", neighbours: one_peer", 4, "gossip").strategy().label() ==
         "gossip with one peer a step");
 }

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "sim/numerics/kernels.h"
 #include "sim/numerics/learn.h"
 #include "sim/numerics/learner.h"
+#include "sim/numerics/peer_twin.h"
 #include "sim/numerics/twin.h"
 #include "tests/numerics/networks.h"
 #include "tests/prove/covered.h"
@@ -369,6 +372,90 @@ TEST_CASE("numerics: gossip learns what a second program does, on every graph, w
       }
       CHECK(apart(of.learnt(graph == "one_peer" ? steps / 2 : steps), mean_of(x)) < 1e-11);
     }
+}
+
+TEST_CASE("numerics: gossip between hosts learns what a second program does") {
+  const std::string hosts =
+      "{name: lab, nodes: [{name: n, count: 2, server: box}], fabric: {kind: switch, bandwidth: 1GB/s, "
+      "latency: 1us}, "
+      "servers: {box: {devices: [{device: ideal, count: 2}], interconnect: {kind: pcie, bandwidth: 10GB/s, "
+      "latency: "
+      "0us}}}, devices: {ideal: {peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, "
+      "efficiency: 1.0, "
+      "launch_overhead: 0us}}}";
+  for (const std::string graph : {"ring", "exponential", "one_peer"})
+    for (const bool overlap : {true, false}) {
+      CAPTURE(graph);
+      CAPTURE(overlap);
+      const FourDevices of(fmt::format("{{kind: data_parallel, sync: gossip, neighbours: {}, overlap: {}, "
+                                       "sum_in_hosts: true, bucket: 3kB}}",
+                                       graph, overlap),
+                           hosts);
+      // Two hosts: each is the other's only neighbour.
+      std::vector<Values> x(2, of.first());
+      for (int step = 0; step < 4; ++step) {
+        std::vector<Values> gradients;
+        for (int h = 0; h < 2; ++h)
+          gradients.push_back(mean_of({of.gradient(x[static_cast<std::size_t>(h)], step, 2 * h),
+                                       of.gradient(x[static_cast<std::size_t>(h)], step, 2 * h + 1)}));
+        const auto mix = [&] { x.assign(2, mean_of(x)); };
+        if (overlap) mix();
+        for (std::size_t h = 0; h < 2; ++h) step_down(x[h], gradients[h]);
+        if (!overlap) mix();
+      }
+      CHECK(apart(of.learnt(4), mean_of(x)) < 1e-11);
+    }
+}
+
+TEST_CASE("numerics: asynchronous gossip learns what a second program does from the log of the replay") {
+  for (const std::string speeds : {"", ", speed_spread: 0.5"}) {
+    CAPTURE(speeds);
+    const FourDevices of("{kind: data_parallel, sync: gossip, asynchronous: true, bucket: 3kB}",
+                         star(4, "1GB/s", "1us", speeds));
+    ServiceLog log;
+    log.steps_wanted = 40;
+    ReplayOptions options;
+    options.fold = false;
+    options.service_log = &log;
+    replay(of.plan, of.it.machine(), of.it.cost(), options);
+    PeerTwin<double> twin(of.lesson, of.plan, of.it.machine(), learning_rate);
+    std::vector<Values> x(4, of.first()), gradient(4);
+    std::vector<std::int64_t> steps(4, 0);
+    // By device and bucket: what it has sent, and what has come for it. Parameters of a bucket are whole
+    // tensors.
+    std::map<std::pair<std::size_t, std::uint32_t>, std::pair<Values, Values>> met;
+    std::map<EndpointId, int> order;  // how often each has begun
+    for (const ServiceLog::Event& event : log.events) {
+      twin.happen(event);
+      const auto bucket_of = [&](std::uint32_t exchange) {
+        const CommId push = of.plan.service()->exchanges[exchange].push;
+        return of.plan.meaning->communications[of.plan.communications[push].meaning].bucket;
+      };
+      if (event.kind == ServiceLog::Event::Kind::update) {
+        auto& [sent, came] = met.at({event.client, event.exchange});
+        came = x[event.server];
+        for (const std::size_t p : of.plan.meaning->buckets[bucket_of(event.exchange)].parameters)
+          for (std::size_t e = 0; e < came[p].size(); ++e)
+            x[event.server][p][e] = 0.5 * came[p][e] + 0.5 * sent[p][e];
+      }
+      if (event.kind != ServiceLog::Event::Kind::begin) continue;
+      const std::size_t d = event.client;
+      if (steps[d] > 0) {
+        for (std::uint32_t k = 0; k < of.plan.service()->exchanges.size(); ++k)
+          for (const std::size_t p : of.plan.meaning->buckets[bucket_of(k)].parameters)
+            for (std::size_t e = 0; e < x[d][p].size(); ++e)
+              x[d][p][e] += (met.at({d, k}).second[p][e] - met.at({d, k}).first[p][e]) / 2;
+        step_down(x[d], gradient[d]);
+      }
+      for (std::uint32_t k = 0; k < of.plan.service()->exchanges.size(); ++k) met[{d, k}] = {x[d], {}};
+      gradient[d] = of.gradient(x[d], steps[d]++, static_cast<std::int64_t>(d));
+      ++order[event.client];
+    }
+    CHECK(apart(twin.classroom().parameters(), mean_of(x)) < 1e-11);
+    CHECK(order.size() == 4);
+    CHECK(twin.images() > 60);
+    if (!speeds.empty()) CHECK(std::set<int>{order[0], order[1], order[2], order[3]}.size() > 1);
+  }
 }
 
 TEST_CASE("numerics: a plan of averages that forgets a wait misses a value") {

@@ -41,7 +41,13 @@ const std::vector<Way> ways{
     {"all_reduce, sync_every: 2, sum_in_hosts: true", "parameters averaged after every 2 steps"},
     {"gossip", "parameters averaged with neighbours alone"},
     {"gossip, neighbours: exponential, overlap: false", "parameters averaged with neighbours alone"},
-    {"gossip, neighbours: one_peer, micro_batches: 2", "parameters averaged with neighbours alone"}};
+    {"gossip, neighbours: one_peer, micro_batches: 2", "parameters averaged with neighbours alone"},
+    {"gossip, sum_in_hosts: true", "parameters averaged with neighbours alone"},
+    {"gossip, sum_in_hosts: true, neighbours: one_peer, overlap: false",
+     "parameters averaged with neighbours alone"},
+    {"gossip, asynchronous: true", "parameters averaged with one neighbour at a time, at whatever step that is"},
+    {"gossip, asynchronous: true, micro_batches: 2",
+     "parameters averaged with one neighbour at a time, at whatever step that is"}};
 
 lab::Experiment summing_experiment(const std::string& keys, const std::string& model) {
   return {model, summing_hosts, "{kind: data_parallel, bucket: 2kB, sync: " + keys + "}", 4};
@@ -146,6 +152,72 @@ bool lost_message(Plan& plan) {
   return false;
 }
 
+/// The first device of a host passes nothing on.
+bool told_by_nobody(Plan& plan) {
+  for (Pattern& pattern : plan.patterns)
+    if (pattern.groups.size() == 1 && pattern.rounds.size() > 1) {
+      pattern.rounds.back().pairs.pop_back();
+      return true;
+    }
+  return false;
+}
+
+bool told_twice(Plan& plan) {
+  for (Pattern& pattern : plan.patterns)
+    if (pattern.groups.size() == 1 && pattern.rounds.size() > 1) {
+      pattern.rounds.push_back(pattern.rounds.back());
+      return true;
+    }
+  return false;
+}
+
+/// Devices of a host that are together do not sum all of their gradients.
+bool not_summed(Plan& plan) {
+  for (CommMeaning& means : plan.meaning->communications)
+    if (means.kind == CommMeaning::Kind::exchange) means.together = 4;
+  return true;
+}
+
+/// Takes a wait for an answer from the first task that computes an operation of that act.
+Mistake without_receive_wait(OpMeaning::Act act) {
+  return [act](Plan& plan) {
+    for (Role& role : plan.roles)
+      for (Task& task : role.program)
+        for (const PlanOp& op : task.ops)
+          if (op.meaning != no_meaning && plan.meaning->operations[op.meaning].act == act)
+            if (std::erase_if(task.after, [&](TaskId before) {
+                  return role.program[before].kind == Task::Kind::receive;
+                }) > 0)
+              return true;
+    return false;
+  };
+}
+
+/// Waits for an answer without having asked.
+bool never_asked(Plan& plan) {
+  for (Role& role : plan.roles)
+    for (Task& task : role.program)
+      if (task.kind == Task::Kind::send) {
+        task.kind = Task::Kind::compute;
+        return true;
+      }
+  return false;
+}
+
+/// The parameters that a device sends are those after its update.
+bool asked_after_update(Plan& plan) {
+  for (Role& role : plan.roles)
+    for (Task& task : role.program)
+      if (task.kind == Task::Kind::send) {
+        std::size_t last = 0;
+        for (std::size_t t = 0; t < role.program.size(); ++t)
+          if (role.program[t].kind == Task::Kind::compute) last = t;
+        for (PlanOp& op : role.program[last].ops) role.program[task.after.at(0)].ops.push_back(op);
+        return true;
+      }
+  return false;
+}
+
 bool late_step(Plan& plan) {
   plan.steps += 1;
   return true;
@@ -164,7 +236,9 @@ TEST_CASE("proof: plans of factors and averages with a mistake are refuted") {
                     local = "all_reduce, sync_every: 3",
                     slow = "all_reduce, sync_every: 2, slow_momentum: 0.5",
                     hosts = "all_reduce, sync_every: 2, sum_in_hosts: true", gossip = "gossip",
-                    after = "gossip, neighbours: exponential, overlap: false";
+                    after = "gossip, neighbours: exponential, overlap: false",
+                    between_hosts = "gossip, sum_in_hosts: true, overlap: false",
+                    paired = "gossip, asynchronous: true";
   const std::vector<Case> cases{{factors, without_wait(Act::factor)},
                                 {factors, without_act(Act::factor)},
                                 {factors, smaller(Kind::sum)},
@@ -186,7 +260,20 @@ TEST_CASE("proof: plans of factors and averages with a mistake are refuted") {
                                 {gossip, &other_images},
                                 {after, without_wait(Act::mean)},
                                 {after, early(Kind::exchange)},
-                                {after, &lost_message}};
+                                {after, &lost_message},
+                                {between_hosts, without_wait(Act::mean)},
+                                {between_hosts, early(Kind::exchange)},
+                                {between_hosts, early(Kind::sum)},
+                                {between_hosts, &told_by_nobody},
+                                {between_hosts, &told_twice},
+                                {between_hosts, &not_summed},
+                                {paired, without_receive_wait(Act::mean)},
+                                {paired, without_act(Act::mean)},
+                                {paired, smaller(Kind::exchange)},
+                                {paired, &lost_message},
+                                {paired, &never_asked},
+                                {paired, &asked_after_update},
+                                {paired, &other_images}};
   const std::string model = small_blocks();
   for (std::size_t i = 0; i < cases.size(); ++i) {
     CAPTURE(i);

@@ -26,6 +26,7 @@ const Composed composed_rows[] = {
     {"`data_parallel`, all-reduce", "{kind: data_parallel, sync: all_reduce OUTER}"},
     {"`data_parallel`, `sync_every: 4`", "{kind: data_parallel, sync: all_reduce, sync_every: 4 OUTER}"},
     {"`data_parallel`, gossip", "{kind: data_parallel, sync: gossip OUTER}"},
+    {"`data_parallel`, gossip, `asynchronous`", "{kind: data_parallel, sync: gossip, asynchronous: true OUTER}"},
     {"`data_parallel`, servers", "{kind: data_parallel, sync: parameter_server OUTER}"},
     {"`data_parallel`, servers, `local_aggregation: host`",
      "{kind: data_parallel, sync: parameter_server, local_aggregation: host OUTER}"},
