@@ -193,17 +193,6 @@ Mistake without_receive_wait(OpMeaning::Act act) {
   };
 }
 
-/// Waits for an answer without having asked.
-bool never_asked(Plan& plan) {
-  for (Role& role : plan.roles)
-    for (Task& task : role.program)
-      if (task.kind == Task::Kind::send) {
-        task.kind = Task::Kind::compute;
-        return true;
-      }
-  return false;
-}
-
 /// The parameters that a device sends are those after its update.
 bool asked_after_update(Plan& plan) {
   for (Role& role : plan.roles)
@@ -270,8 +259,6 @@ TEST_CASE("proof: plans of factors and averages with a mistake are refuted") {
                                 {paired, without_receive_wait(Act::mean)},
                                 {paired, without_act(Act::mean)},
                                 {paired, smaller(Kind::exchange)},
-                                {paired, &lost_message},
-                                {paired, &never_asked},
                                 {paired, &asked_after_update},
                                 {paired, &other_images}};
   const std::string model = small_blocks();
