@@ -111,4 +111,8 @@ TEST_CASE("unpacked input: a file made to fill the memory is refused before it d
   CHECK(unpack(zeros).text->size() == zeros.size());
   const std::string small(std::size_t{60} << 20, '0');
   CHECK(unpack(gzipped(small)).text->size() == small.size());  // however well it is packed
+  // A file as large as what it holds grows by nothing, however long it is.
+  constexpr int stored = 0;
+  const std::string as_large(std::size_t{66} << 20, '0');
+  CHECK(unpack(gzipped(as_large, stored)).text->size() == as_large.size());
 }

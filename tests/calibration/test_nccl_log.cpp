@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <random>
+#include <utility>
+#include <vector>
 
 #include "sim/base/input_error.h"
 #include "sim/calibration/nccl_log.h"
@@ -81,6 +85,54 @@ TEST_CASE("an all-reduce log gives back the link that made its times") {
   CHECK(link.latency_s == approx(20e-6).epsilon(1e-3));
   CHECK(link.bandwidth_Bps == approx(12e9).epsilon(1e-3));
   CHECK(link.mean_error < 1e-3);
+}
+
+TEST_CASE("the order of a log's rows says nothing: ranks and link are the same [law]") {
+  std::vector<std::string> lines;
+  std::string text;
+  for (const char c : ring_rows(6)) {
+    text += c;
+    if (c == '\n') lines.push_back(std::exchange(text, {}));
+  }
+  std::mt19937 random(3);
+  for (int i = 0; i < 20; ++i) {
+    std::string rows;
+    for (const std::string& line : lines) rows += line;
+    const WrittenFile file(rows, ".log");
+    const AllReduceLog log = read_all_reduce_log(file.path());
+    CHECK(log.ranks == 6);
+    CHECK(fit_link(log, file.path()).bandwidth_Bps == approx(12e9).epsilon(1e-3));
+    std::shuffle(lines.begin(), lines.end(), random);
+  }
+}
+
+TEST_CASE("of all links that may be, the one that is told misses the log's times least [law]") {
+  std::mt19937 random(5);
+  std::uniform_real_distribution<> noise(0.7, 1.4);
+  int without_latency = 0;
+  for (int i = 0; i < 40; ++i) {
+    CAPTURE(i);
+    AllReduceLog log;
+    log.ranks = 4;
+    const double latency_s = i % 2 == 0 ? 0 : 5e-6;
+    for (double bytes = 1 << 20; bytes <= 1 << 28; bytes *= 4)
+      log.rows.push_back({bytes, 6 * (latency_s + bytes / 4 / 12e9) * noise(random)});
+    const LinkFit link = fit_link(log, "log");
+    CHECK(link.latency_s >= 0);
+    without_latency += link.latency_s == 0;
+    const auto misses = [&](double of_latency_s, double bandwidth_Bps) {
+      double squares = 0;
+      for (const AllReduceLog::Row& row : log.rows)
+        squares += std::pow(6 * (of_latency_s + row.bytes / 4 / bandwidth_Bps) / row.seconds - 1, 2);
+      return squares;
+    };
+    const double least = misses(link.latency_s, link.bandwidth_Bps);
+    for (const double factor : {0.9, 0.99, 1.01, 1.1}) {
+      CHECK(misses(link.latency_s, factor * link.bandwidth_Bps) > least);
+      CHECK(misses(factor * link.latency_s, link.bandwidth_Bps) >= least * (1 - 1e-12));
+    }
+  }
+  CHECK(without_latency > 5);
 }
 
 TEST_CASE("what launchers put before a line is passed over, and hosts are counted") {

@@ -146,6 +146,37 @@ TEST_CASE("double binary trees have as many chunks as take the least time by the
   CHECK(inside >= 8);
 }
 
+TEST_CASE("double binary trees of unequal hosts have the chunks that the deeper of the two wants") {
+  int unequal = 0;
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    std::vector<std::uint32_t> sizes;
+    for (std::size_t hosts = 2 + random() % 5; hosts > 0; --hosts)
+      sizes.push_back(static_cast<std::uint32_t>(1 + random() % 4));
+    // Devices on one switch, some of them in one host: all ways take as long.
+    const std::uint32_t n = std::accumulate(sizes.begin(), sizes.end(), 0u);
+    if (n < 3) continue;
+    Machine machine = hand::star(n, 1e9, 1e-6);
+    machine.hosts.resize(sizes.size());
+    for (std::uint32_t h = 0, first = 0; h < sizes.size(); first += sizes[h++]) {
+      machine.hosts[h] = {fmt::format("h{}", h), 0, first, sizes[h]};
+      for (std::uint32_t d = first; d < first + sizes[h]; ++d) machine.devices[d].host = h;
+    }
+    constexpr double bytes = 1e5;
+    const Pattern pattern = double_binary_tree_all_reduce(first_ranks(n), machine, bytes, RingOrder::in_order);
+    const auto chunks = static_cast<int>(std::lround(0.5 / pattern.rounds[0].fraction(0)));
+    const int around = static_cast<int>(run_of(pattern).rounds) - chunks;  // 2 L - 1 of the deepest
+    const auto time_s = [&](int k) { return (k + around) * (1e-6 + 2 * bytes / (k * 1e9)); };
+    int best = 1;
+    for (int k = 2; k <= 64; ++k)
+      if (time_s(k) < time_s(best)) best = k;
+    CHECK(std::abs(chunks - best) <= 1);
+    unequal += *std::min_element(sizes.begin(), sizes.end()) != *std::max_element(sizes.begin(), sizes.end());
+  }
+  CHECK(unequal > 30);
+}
+
 namespace {
 
 /// Hosts of devices with NVLink to a switch, and NICs of 25 GB/s, over NCCL's verbs.

@@ -88,6 +88,41 @@ TEST_CASE("slow momentum: two copies of the parameters, and 24 bytes an element 
   CHECK(slow.strategy().label() == "ring all-reduce every 4 steps, slow momentum 0.7");
 }
 
+TEST_CASE("averages: what a message carries is held until it has been taken back [law]") {
+  int copies = 0;
+  for (const char* keys : {"all_reduce, sync_every: 4", "all_reduce, sync_every: 2, bucket: 1MB", "gossip",
+                           "gossip, overlap: false", "gossip, neighbours: exponential, bucket: 1MB"}) {
+    CAPTURE(keys);
+    const lab::Experiment it{lab::custom_model(averaged_layers, layer_parameters),
+                             lab::star(4, "1GB/s", "20us, protocol: tcp"),
+                             fmt::format("{{kind: data_parallel, sync: {}}}", keys), 4};
+    for (const Role& role : it.plan().roles) {
+      std::map<std::string, double> under_way;  // bytes of the messages that have been filled, by message
+      std::map<double, int> held;               // such tensors of the workspace, by size
+      for (const Task& task : role.program)
+        for (const PlanOp& op : task.ops) {
+          for (const MemoryDelta& delta : op.allocates)
+            if (delta.memory_class == MemoryClass::workspace) ++held[delta.bytes];
+          if (op.name.ends_with(" filled") || op.name.ends_with(" received")) {
+            REQUIRE(op.allocates.size() == 1);
+            under_way[op.name] = op.allocates.front().bytes;
+            ++copies;
+          }
+          if (op.name.ends_with(" taken"))
+            for (const char* what : {" filled", " received"})
+              under_way.erase(op.name.substr(0, op.name.size() - 6) + what);
+          for (const MemoryDelta& delta : op.frees)
+            if (delta.memory_class == MemoryClass::workspace) --held[delta.bytes];
+          std::map<double, int> wanted;
+          for (const auto& [message, bytes] : under_way) ++wanted[bytes];
+          for (const auto& [bytes, count] : wanted) CHECK(held[bytes] >= count);
+        }
+      CHECK(under_way.empty());
+    }
+  }
+  CHECK(copies >= 8);
+}
+
 TEST_CASE("hierarchical local SGD: sums inside hosts in every step, averages among all every H") {
   // 3 hosts of 2 devices: in a host a ring of two, 2 S a step; among all six 2 x 5 S in one of H steps.
   for (const int every : {2, 5}) {

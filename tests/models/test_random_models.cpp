@@ -8,7 +8,9 @@
 #include <functional>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
+#include <tuple>
 
 #include "models/training_graph.h"
 #include "sim/base/data_path.h"
@@ -136,6 +138,58 @@ void check_laws(const TrainingGraph& graph) {
 }
 
 }  // namespace
+
+TEST_CASE("a view between a layer and those that read it changes no operation and no byte [law]") {
+  std::mt19937 random(seed + 1);
+  int with_views = 0;
+  for (int round = 0; round < rounds / 4; ++round) {
+    const RandomNetwork network(random);
+    CAPTURE(network.layers);
+    Model model;
+    try {
+      model = toy(network.input, network.layers);
+    } catch (const InputError&) {
+      continue;
+    }
+    // Behind some layers the same values under the same shape, which all others read.
+    std::string layers;
+    std::map<std::string, std::string> seen_as;
+    for (const Layer& layer : model.layers) {
+      std::string text = network.layers;
+      const std::size_t begin = text.find("{name: " + layer.name + ",");
+      text = text.substr(begin, text.find('\n', begin) - begin);
+      const std::size_t reads = text.find("inputs: [") + 9, end = text.find(']', reads);
+      std::string inputs;
+      for (const LayerIndex input : layer.inputs) {
+        const std::string name =
+            input == image_input ? "input" : model.layers[static_cast<std::size_t>(input)].name;
+        inputs += (inputs.empty() ? "" : ", ") + (seen_as.contains(name) ? seen_as[name] : name);
+      }
+      layers += "  - " + text.replace(reads, end - reads, inputs) + "\n";
+      if (RandomNetwork::pick(random, 0, 1)) continue;
+      const Shape& shape = layer.output;
+      layers += fmt::format("  - {{name: {0}v, kind: reshape, output: [{1}, {2}, {3}], inputs: [{0}]}}\n", layer.name,
+                            shape[0], shape[1], shape[2]);
+      seen_as[layer.name] = layer.name + "v";
+      ++with_views;
+    }
+    CAPTURE(layers);
+    for (const Framework framework : {Framework::pytorch, Framework::tensorflow}) {
+      TrainingOptions options{Precision::fp32, Optimizer::momentum};
+      options.framework = framework;
+      const TrainingGraph plain = build_training_graph(model, options),
+                          viewed = build_training_graph(toy(network.input, layers), options);
+      CHECK(plain.operations.size() == viewed.operations.size());
+      const auto bytes_of = [](const TrainingGraph& graph) {
+        std::multiset<std::tuple<OpId, OpId, double>> buffers;
+        for (const Buffer& buffer : graph.buffers) buffers.emplace(buffer.born, buffer.dies, buffer.bytes_per_image);
+        return buffers;
+      };
+      CHECK(bytes_of(plain) == bytes_of(viewed));
+    }
+  }
+  CHECK(with_views > 20);
+}
 
 TEST_CASE("random networks agree with a count one by one, and their graphs are sound") {
   MESSAGE("seed ", seed);

@@ -83,6 +83,15 @@ TEST_CASE("schedule: work is conserved under every policy") {
   }
 }
 
+TEST_CASE("schedule: a lease that is granted again lasts as long again") {
+  // One GPU, leases of 1200 s. The long job is alone when its first lease ends, so it has a second one, in which a
+  // short job waits however unfair that is.
+  const std::vector<Job> jobs{linear(10'000, 1, 0), linear(10, 1, 1500)};
+  const ScheduleOutcome outcome = run_schedule(jobs, *themis_like(), {{{1}}, 0});
+  CHECK(outcome.completion_s[1] == approx(2400 - 1500 + 10));
+  CHECK(outcome.completion_s[0] == approx(10'010));
+}
+
 TEST_CASE("schedule: jobs that can never run are an error") {
   CHECK_THROWS_WITH(run_schedule({linear(10, 4, 0)}, *srtf(), {{{2}}, 0}),
                     "schedule: srtf leaves jobs waiting for ever");

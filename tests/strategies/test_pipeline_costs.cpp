@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "tests/strategies/pipeline_problem.h"
@@ -125,6 +126,83 @@ TEST_CASE("a stage sends each tensor that later stages read once, and gets the g
               approx(busiest * image_s).epsilon(1e-9));
       }
   }
+}
+
+TEST_CASE("a stage takes as long as the slowest of its devices, one by one, and its host and its update do [law]") {
+  // The same device alone in its host and one of four, another kind of device, and slower ones of each.
+  const Machine machine = build_machine(
+      read_cluster(parse_yaml(
+          "{name: lab, nodes: [{name: a, server: one}, {name: b, server: four}, {name: c, server: other, speed: 0.8}, "
+          "{name: d, server: one, speed: 0.6}], fabric: {kind: switch, bandwidth: 10Gbps, latency: 20us}, servers: {"
+          "one: {devices: [{device: v100-pcie-16gb}], interconnect: {kind: none}}, "
+          "four: {devices: [{device: v100-pcie-16gb, count: 4}], interconnect: {kind: pcie, bandwidth: 12GB/s, latency: "
+          "5us}}, "
+          "other: {devices: [{device: k80, count: 2}], interconnect: {kind: pcie, bandwidth: 10GB/s, latency: 5us}}}}",
+          "cluster")),
+      0);
+  int unlike = 0;
+  for (unsigned seed = 1; seed <= 30; ++seed) {
+    CAPTURE(seed);
+    PipelineProblem problem(seed, true, false, seed % 2 == 0);
+    const CostModel cost{Software(problem.graph.options)};
+    std::vector<EndpointId> devices(machine.devices.size());
+    std::iota(devices.begin(), devices.end(), 0u);
+    std::shuffle(devices.begin(), devices.end(), problem.random);
+    PipelineShape shape = problem.shape;
+    const std::size_t in_slot = problem.pick(0, 1) ? 2 : 1;
+    shape.slots.clear();
+    for (std::size_t d = 0; d < devices.size(); d += in_slot)
+      shape.slots.emplace_back(devices.begin() + static_cast<std::ptrdiff_t>(d),
+                               devices.begin() + static_cast<std::ptrdiff_t>(d + in_slot));
+    shape.micro_batches = 8;
+    shape.stages = static_cast<std::uint32_t>(shape.slots.size());
+    const PipelineCosts costs({problem.graph, machine, cost, {}}, problem.units, shape);
+    const auto first = static_cast<std::uint32_t>(problem.pick(0, static_cast<int>(shape.slots.size()) - 2));
+    for (const std::uint32_t slots : {1u, 2u}) {
+      if (!slots_allowed(shape, slots)) continue;
+      const auto begin = static_cast<std::uint32_t>(problem.pick(0, static_cast<int>(costs.unit_count()) - 1));
+      const auto end = static_cast<std::uint32_t>(
+          problem.pick(static_cast<int>(begin) + 1, static_cast<int>(costs.unit_count())));
+      double compute_s = 0, issue_s = 0, update_s = 0, least_s = 1e9;
+      for (std::uint32_t slot = first; slot < first + slots; ++slot)
+        for (const EndpointId e : shape.slots[slot]) {
+          double device_compute_s = 0, device_issue_s = 0, device_update_s = 0;
+          for (const Operation& op : problem.graph.operations) {
+            const std::uint32_t unit = problem.units.unit_of[op.layer];
+            if (unit == Units::none || unit < begin || unit >= end) continue;
+            const bool updates = op.phase == Phase::update;
+            const QueuedTime time =
+                cost.queued_time(op.work, updates ? 1 : shape.images, machine, machine.devices[e]);
+            const double times = op.phase == Phase::forward && recomputes(shape) ? 2 : 1;
+            (updates ? device_update_s : device_compute_s) += times * time.device_s;
+            if (!updates)
+              device_issue_s += times * time.issue_s;
+            else if (shape.endless())
+              device_issue_s += time.issue_s / static_cast<double>(share_of_update(shape, slots));
+          }
+          compute_s = std::max(compute_s, device_compute_s);
+          issue_s = std::max(issue_s, device_issue_s);
+          update_s = std::max(update_s, device_update_s);
+          least_s = std::min(least_s, device_compute_s);
+        }
+      const PipelineCosts::Place place = costs.place(first, slots);
+      const PipelineCosts::StageCost stage = costs.times(begin, end, place);
+      CHECK(stage.compute_s == approx(compute_s).epsilon(1e-9));
+      CHECK(stage.issue_s == approx(issue_s).epsilon(1e-9));
+      double parameters = 0;
+      for (std::uint32_t unit = begin; unit < end; ++unit) parameters += problem.units.parameters[unit];
+      const auto n = static_cast<double>(slots * in_slot);
+      const double ring_s = n < 2 || parameters == 0
+                                ? 0
+                                : 2 * (n - 1) * (place.ring.latency_s + 4 * parameters / n / place.ring.bandwidth_Bps);
+      const double sync_s =
+          shape.endless() ? (ring_s + update_s) / static_cast<double>(slots * share_of_update(shape, slots))
+                          : ring_s / static_cast<double>(shape.micro_batches);
+      CHECK(stage.sync_s == approx(sync_s).epsilon(1e-9));
+      unlike += least_s < 0.99 * compute_s;
+    }
+  }
+  CHECK(unlike > 10);
 }
 
 TEST_CASE("a cut fits up to exactly what it holds") {

@@ -229,6 +229,34 @@ TEST_CASE("dedicated hosts: like the first node, or what the cluster says, whate
   }
 }
 
+TEST_CASE("a dedicated host of another kind of server has the NIC that such a server has among its own") {
+  const auto cluster = [](const std::string& nodes, const std::string& dedicated) {
+    return fmt::format(
+        "nodes: [{}]\nservers:\n  quick: {{devices: [{{device: ideal}}], fabric: {{kind: switch, bandwidth: 25Gbps, "
+        "latency: 3us}}}}\n  slow: {{devices: [{{device: ideal}}], fabric: {{kind: switch, bandwidth: 10Gbps, "
+        "latency: 20us}}}}\ndevices: {{ideal: {{peak: {{fp32: 1TFLOPS}}, memory: 1GiB, memory_bandwidth: 1GB/s, "
+        "efficiency: 1.0}}}}\n{}",
+        nodes, dedicated);
+  };
+  const auto nic_of = [](const Machine& machine, const std::string& host) {
+    for (const Link& link : machine.links)
+      if (link.name == host + ".nic.up") return std::pair{link.bandwidth_Bps, link.latency_s};
+    return std::pair{0.0, 0.0};
+  };
+  for (const std::string kind : {"quick", "slow"}) {
+    const Machine own = machine_of(cluster(fmt::format("{{name: n, server: {}, count: 2}}", kind), ""), 0);
+    CHECK(nic_of(own, "n0").first > 0);
+    for (const std::string workers : {"quick", "slow"}) {
+      CAPTURE(kind);
+      CAPTURE(workers);
+      const Machine machine = machine_of(cluster(fmt::format("{{name: w, server: {}, count: 2}}", workers),
+                                                 fmt::format("dedicated: {{server: {}}}\n", kind)),
+                                         1);
+      CHECK(nic_of(machine, "ps0") == nic_of(own, "n0"));
+    }
+  }
+}
+
 TEST_CASE("NIC rates are spread evenly around their bandwidth and depend on the seed only") {
   const auto rates_of = [](int nodes, int seed) {
     const Machine machine = machine_of(

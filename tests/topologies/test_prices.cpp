@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
+#include <numeric>
 #include <random>
 #include <set>
 #include <sstream>
@@ -84,6 +85,53 @@ TEST_CASE("prices: of random histories in random order the price that was seen l
     for (const auto& [region, price] : of_2023)
       CHECK(prices.find("box", Market::on_demand, region, "2022-12-31")->usd_per_hour == price);
   }
+}
+
+TEST_CASE("prices: a table as of a day is the table as it was written on that day [law]") {
+  int changed = 0;
+  for (unsigned seed = 1; seed <= 12; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    const auto day_of = [](unsigned day) { return fmt::format("2024-{:02}-{:02}", 1 + day / 28, 1 + day % 28); };
+    struct Listing {
+      unsigned from, until;  ///< days
+      std::string market;
+      double usd;
+    };
+    // Listings of all lengths that overlap; no two begin on one day.
+    std::vector<Listing> listings;
+    std::vector<unsigned> begins(300);
+    std::iota(begins.begin(), begins.end(), 0u);
+    std::shuffle(begins.begin(), begins.end(), random);
+    for (unsigned i = 0; i < 8; ++i)
+      listings.push_back({begins[i], begins[i] + static_cast<unsigned>(random() % 200), i % 3 ? "on_demand" : "spot",
+                          static_cast<double>(i + 1)});
+    // What a table written on a day has: what began by then, seen no later than then.
+    const auto written_on = [&](unsigned day) {
+      std::string text = "server,provider,region,market,usd_per_hour,from,until\n";
+      for (const Listing& it : listings)
+        if (it.from <= day)
+          text += fmt::format("box,p,r,{},{},{},{}\n", it.market, it.usd, day_of(it.from),
+                              day_of(std::min(it.until, day)));
+      const WorkingFile file("prices.csv", text);
+      return PriceTable::read(file.name);
+    };
+    const PriceTable whole = written_on(1000);
+    for (int i = 0; i < 6; ++i) {
+      const auto day = static_cast<unsigned>(random() % 330);
+      CAPTURE(day);
+      const PriceTable then = written_on(day);
+      for (const Market market : {Market::on_demand, Market::spot}) {
+        const std::optional<Price> as_of = whole.find("box", market, "r", day_of(day)),
+                                   was = then.find("box", market, "r"), now = whole.find("box", market, "r");
+        REQUIRE(as_of.has_value() == was.has_value());
+        if (!was) continue;
+        CHECK(as_of->usd_per_hour == was->usd_per_hour);
+        changed += was->usd_per_hour != now->usd_per_hour;
+      }
+    }
+  }
+  CHECK(changed > 0);
 }
 
 TEST_CASE("prices: of the catalogue's the row that was seen last counts, by looking through the file") {
