@@ -66,9 +66,7 @@ std::string text_of(Write write) {
   return std::move(out).str();
 }
 
-inline std::size_t jobs_or_all(const std::optional<std::size_t>& jobs) {
-  return jobs.value_or(all_cores());
-}
+inline std::size_t jobs_or_all(const std::optional<std::size_t>& jobs) { return jobs.value_or(all_cores()); }
 
 /// Adds the class of time lines, and the function that simulates one, to the module.
 void add_timelines(pybind11::module_& module);

@@ -24,7 +24,8 @@ struct NicSpec {
   double latency_s = 0;           ///< one way between two hosts of one switch (or along one cable)
   double message_overhead_s = 0;  ///< added to the latency of each message, whatever its way
   double efficiency = 1;  ///< share of a nominal bandwidth that payload can use; bandwidth_Bps has it already
-  double burst_Bps = 0;   ///< nominal, what a NIC gets for a while; it is told and never simulated; 0: not known
+  double burst_Bps =
+      0;  ///< nominal, what a NIC gets for a while; it is told and never simulated; 0: not known
   std::uint32_t count = 1;           ///< NICs of a host
   std::optional<Protocol> protocol;  ///< nothing: not told (ClusterSpec::protocol)
   std::uint32_t streams = 0;  ///< Transport::streams here, where they are not the library's own; 0: they are

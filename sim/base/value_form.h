@@ -38,7 +38,8 @@ struct ValueForm {
   Dimension dimension = Dimension::bytes;
   std::vector<ValueForm> inner = {};
   std::string section = {};
-  bool changes = false;  ///< of a section: keys that change a value of it, without the one that decides its kind
+  bool changes =
+      false;  ///< of a section: keys that change a value of it, without the one that decides its kind
 
   /// The same with another text for people.
   ValueForm said(std::string text) &&;

@@ -164,7 +164,8 @@ TEST_CASE("double binary trees of unequal hosts have the chunks that the deeper 
       for (std::uint32_t d = first; d < first + sizes[h]; ++d) machine.devices[d].host = h;
     }
     constexpr double bytes = 1e5;
-    const Pattern pattern = double_binary_tree_all_reduce(first_ranks(n), machine, bytes, RingOrder::in_order);
+    const Pattern pattern =
+        double_binary_tree_all_reduce(first_ranks(n), machine, bytes, RingOrder::in_order);
     const auto chunks = static_cast<int>(std::lround(0.5 / pattern.rounds[0].fraction(0)));
     const int around = static_cast<int>(run_of(pattern).rounds) - chunks;  // 2 L - 1 of the deepest
     const auto time_s = [&](int k) { return (k + around) * (1e-6 + 2 * bytes / (k * 1e9)); };

@@ -347,8 +347,8 @@ TEST_CASE("local SGD and gossip: what does not go together is refused in one lin
   CHECK(error(", neighbours: star", "gossip").find("unknown value 'star'; allowed: ring, exponential") !=
         std::string::npos);
   CHECK(error(", algorithm: ring", "gossip").find("algorithm: unknown key") != std::string::npos);
-  CHECK(error(", asynchronous: true, neighbours: exponential", "gossip").find("one neighbour at a time: use ring") !=
-        std::string::npos);
+  CHECK(error(", asynchronous: true, neighbours: exponential", "gossip")
+            .find("one neighbour at a time: use ring") != std::string::npos);
   CHECK(error(", asynchronous: true, overlap: false", "gossip").find("leave it out") != std::string::npos);
   CHECK(error(", asynchronous: true, sum_in_hosts: true", "gossip").find("goes with asynchronous: false") !=
         std::string::npos);

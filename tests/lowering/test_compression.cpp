@@ -178,22 +178,28 @@ TEST_CASE("memory with compression: buffers in workspace, and top-k's residual w
   CHECK(most(top_1_percent, workspace) == nodes * network_layers * kept * 8);
 }
 
-TEST_CASE("memory with compression: a server's clients keep a residual of every gradient, however they are sent") {
+TEST_CASE(
+    "memory with compression: a server's clients keep a residual of every gradient, however they are sent") {
   std::string layers;
   double gradient_bytes = 0;
   for (const int thousands : {700, 1, 90, 300}) {
     layers += fmt::format(
-        "{{name: l{0}, kind: custom, forward_flops: 1e9, backward_flops: 2e9, parameters: {0}000, output: [10], "
+        "{{name: l{0}, kind: custom, forward_flops: 1e9, backward_flops: 2e9, parameters: {0}000, output: "
+        "[10], "
         "memory_bytes: 0}}, ",
         thousands);
     gradient_bytes += 4e3 * thousands;
   }
   constexpr std::size_t gradients = 1;
-  for (const char* sent : {"bucket: 1kB", "bucket: 1MB", "bucket: 100MB", "bucket: 1kB, servers: 2, mode: async"}) {
+  for (const char* sent :
+       {"bucket: 1kB", "bucket: 1MB", "bucket: 100MB", "bucket: 1kB, servers: 2, mode: async"}) {
     CAPTURE(sent);
-    const lab::Experiment it(fmt::format("{{name: unlike, input: [3, 8, 8], layers: [{}]}}", layers),
-                             lab::star(3, "1GB/s", "20us"),
-                             fmt::format("{{kind: data_parallel, sync: parameter_server, sharding: even, {}{}}}", sent, top_1_percent), 4);
+    const lab::Experiment it(
+        fmt::format("{{name: unlike, input: [3, 8, 8], layers: [{}]}}", layers),
+        lab::star(3, "1GB/s", "20us"),
+        fmt::format("{{kind: data_parallel, sync: parameter_server, sharding: even, {}{}}}", sent,
+                    top_1_percent),
+        4);
     for (const Role& role : it.plan().roles)
       if (role.name != "server") CHECK(role.resident_bytes[gradients] == approx(2 * gradient_bytes));
   }

@@ -168,8 +168,8 @@ TEST_CASE("a view between a layer and those that read it changes no operation an
       layers += "  - " + text.replace(reads, end - reads, inputs) + "\n";
       if (RandomNetwork::pick(random, 0, 1)) continue;
       const Shape& shape = layer.output;
-      layers += fmt::format("  - {{name: {0}v, kind: reshape, output: [{1}, {2}, {3}], inputs: [{0}]}}\n", layer.name,
-                            shape[0], shape[1], shape[2]);
+      layers += fmt::format("  - {{name: {0}v, kind: reshape, output: [{1}, {2}, {3}], inputs: [{0}]}}\n",
+                            layer.name, shape[0], shape[1], shape[2]);
       seen_as[layer.name] = layer.name + "v";
       ++with_views;
     }
@@ -182,7 +182,8 @@ TEST_CASE("a view between a layer and those that read it changes no operation an
       CHECK(plain.operations.size() == viewed.operations.size());
       const auto bytes_of = [](const TrainingGraph& graph) {
         std::multiset<std::tuple<OpId, OpId, double>> buffers;
-        for (const Buffer& buffer : graph.buffers) buffers.emplace(buffer.born, buffer.dies, buffer.bytes_per_image);
+        for (const Buffer& buffer : graph.buffers)
+          buffers.emplace(buffer.born, buffer.dies, buffer.bytes_per_image);
         return buffers;
       };
       CHECK(bytes_of(plain) == bytes_of(viewed));

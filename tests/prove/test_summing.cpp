@@ -45,7 +45,8 @@ const std::vector<Way> ways{
     {"gossip, sum_in_hosts: true", "parameters averaged with neighbours alone"},
     {"gossip, sum_in_hosts: true, neighbours: one_peer, overlap: false",
      "parameters averaged with neighbours alone"},
-    {"gossip, asynchronous: true", "parameters averaged with one neighbour at a time, at whatever step that is"},
+    {"gossip, asynchronous: true",
+     "parameters averaged with one neighbour at a time, at whatever step that is"},
     {"gossip, asynchronous: true, micro_batches: 2",
      "parameters averaged with one neighbour at a time, at whatever step that is"}};
 

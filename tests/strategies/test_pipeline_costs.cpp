@@ -128,17 +128,21 @@ TEST_CASE("a stage sends each tensor that later stages read once, and gets the g
   }
 }
 
-TEST_CASE("a stage takes as long as the slowest of its devices, one by one, and its host and its update do [law]") {
+TEST_CASE(
+    "a stage takes as long as the slowest of its devices, one by one, and its host and its update do [law]") {
   // The same device alone in its host and one of four, another kind of device, and slower ones of each.
   const Machine machine = build_machine(
-      read_cluster(parse_yaml(
-          "{name: lab, nodes: [{name: a, server: one}, {name: b, server: four}, {name: c, server: other, speed: 0.8}, "
-          "{name: d, server: one, speed: 0.6}], fabric: {kind: switch, bandwidth: 10Gbps, latency: 20us}, servers: {"
-          "one: {devices: [{device: v100-pcie-16gb}], interconnect: {kind: none}}, "
-          "four: {devices: [{device: v100-pcie-16gb, count: 4}], interconnect: {kind: pcie, bandwidth: 12GB/s, latency: "
-          "5us}}, "
-          "other: {devices: [{device: k80, count: 2}], interconnect: {kind: pcie, bandwidth: 10GB/s, latency: 5us}}}}",
-          "cluster")),
+      read_cluster(parse_yaml("{name: lab, nodes: [{name: a, server: one}, {name: b, server: four}, {name: "
+                              "c, server: other, speed: 0.8}, "
+                              "{name: d, server: one, speed: 0.6}], fabric: {kind: switch, bandwidth: "
+                              "10Gbps, latency: 20us}, servers: {"
+                              "one: {devices: [{device: v100-pcie-16gb}], interconnect: {kind: none}}, "
+                              "four: {devices: [{device: v100-pcie-16gb, count: 4}], interconnect: {kind: "
+                              "pcie, bandwidth: 12GB/s, latency: "
+                              "5us}}, "
+                              "other: {devices: [{device: k80, count: 2}], interconnect: {kind: pcie, "
+                              "bandwidth: 10GB/s, latency: 5us}}}}",
+                              "cluster")),
       0);
   int unlike = 0;
   for (unsigned seed = 1; seed <= 30; ++seed) {
@@ -160,7 +164,8 @@ TEST_CASE("a stage takes as long as the slowest of its devices, one by one, and 
     const auto first = static_cast<std::uint32_t>(problem.pick(0, static_cast<int>(shape.slots.size()) - 2));
     for (const std::uint32_t slots : {1u, 2u}) {
       if (!slots_allowed(shape, slots)) continue;
-      const auto begin = static_cast<std::uint32_t>(problem.pick(0, static_cast<int>(costs.unit_count()) - 1));
+      const auto begin =
+          static_cast<std::uint32_t>(problem.pick(0, static_cast<int>(costs.unit_count()) - 1));
       const auto end = static_cast<std::uint32_t>(
           problem.pick(static_cast<int>(begin) + 1, static_cast<int>(costs.unit_count())));
       double compute_s = 0, issue_s = 0, update_s = 0, least_s = 1e9;
@@ -192,9 +197,10 @@ TEST_CASE("a stage takes as long as the slowest of its devices, one by one, and 
       double parameters = 0;
       for (std::uint32_t unit = begin; unit < end; ++unit) parameters += problem.units.parameters[unit];
       const auto n = static_cast<double>(slots * in_slot);
-      const double ring_s = n < 2 || parameters == 0
-                                ? 0
-                                : 2 * (n - 1) * (place.ring.latency_s + 4 * parameters / n / place.ring.bandwidth_Bps);
+      const double ring_s =
+          n < 2 || parameters == 0
+              ? 0
+              : 2 * (n - 1) * (place.ring.latency_s + 4 * parameters / n / place.ring.bandwidth_Bps);
       const double sync_s =
           shape.endless() ? (ring_s + update_s) / static_cast<double>(slots * share_of_update(shape, slots))
                           : ring_s / static_cast<double>(shape.micro_batches);

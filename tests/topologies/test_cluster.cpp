@@ -232,9 +232,12 @@ TEST_CASE("dedicated hosts: like the first node, or what the cluster says, whate
 TEST_CASE("a dedicated host of another kind of server has the NIC that such a server has among its own") {
   const auto cluster = [](const std::string& nodes, const std::string& dedicated) {
     return fmt::format(
-        "nodes: [{}]\nservers:\n  quick: {{devices: [{{device: ideal}}], fabric: {{kind: switch, bandwidth: 25Gbps, "
-        "latency: 3us}}}}\n  slow: {{devices: [{{device: ideal}}], fabric: {{kind: switch, bandwidth: 10Gbps, "
-        "latency: 20us}}}}\ndevices: {{ideal: {{peak: {{fp32: 1TFLOPS}}, memory: 1GiB, memory_bandwidth: 1GB/s, "
+        "nodes: [{}]\nservers:\n  quick: {{devices: [{{device: ideal}}], fabric: {{kind: switch, bandwidth: "
+        "25Gbps, "
+        "latency: 3us}}}}\n  slow: {{devices: [{{device: ideal}}], fabric: {{kind: switch, bandwidth: "
+        "10Gbps, "
+        "latency: 20us}}}}\ndevices: {{ideal: {{peak: {{fp32: 1TFLOPS}}, memory: 1GiB, memory_bandwidth: "
+        "1GB/s, "
         "efficiency: 1.0}}}}\n{}",
         nodes, dedicated);
   };

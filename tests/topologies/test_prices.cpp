@@ -92,7 +92,9 @@ TEST_CASE("prices: a table as of a day is the table as it was written on that da
   for (unsigned seed = 1; seed <= 12; ++seed) {
     CAPTURE(seed);
     std::mt19937 random(seed);
-    const auto day_of = [](unsigned day) { return fmt::format("2024-{:02}-{:02}", 1 + day / 28, 1 + day % 28); };
+    const auto day_of = [](unsigned day) {
+      return fmt::format("2024-{:02}-{:02}", 1 + day / 28, 1 + day % 28);
+    };
     struct Listing {
       unsigned from, until;  ///< days
       std::string market;
@@ -104,8 +106,8 @@ TEST_CASE("prices: a table as of a day is the table as it was written on that da
     std::iota(begins.begin(), begins.end(), 0u);
     std::shuffle(begins.begin(), begins.end(), random);
     for (unsigned i = 0; i < 8; ++i)
-      listings.push_back({begins[i], begins[i] + static_cast<unsigned>(random() % 200), i % 3 ? "on_demand" : "spot",
-                          static_cast<double>(i + 1)});
+      listings.push_back({begins[i], begins[i] + static_cast<unsigned>(random() % 200),
+                          i % 3 ? "on_demand" : "spot", static_cast<double>(i + 1)});
     // What a table written on a day has: what began by then, seen no later than then.
     const auto written_on = [&](unsigned day) {
       std::string text = "server,provider,region,market,usd_per_hour,from,until\n";
