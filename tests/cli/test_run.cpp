@@ -349,7 +349,7 @@ TEST_CASE("run: --tasks writes what was replayed of one point, and says where it
     return replaced(small_experiment(), "{kind: data_parallel, sync: all_reduce, algorithm: ring}", strategy);
   };
   place.file("async.yaml", with("{kind: data_parallel, sync: parameter_server, servers: 1, mode: async}"));
-  check_refused({"async.yaml"}, "its workers have no common step");
+  check_refused({"async.yaml"}, "they have no common step");
   place.file("auto.yaml", with("{kind: auto}"));
   const Finished best = place.convoy({"run", "auto.yaml", "--json", "--tasks", "auto.json"});
   CHECK(json::parse(place.read("auto.json"))["result"]["step_time_s"] ==

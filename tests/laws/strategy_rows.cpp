@@ -125,6 +125,17 @@ std::optional<double> sent_to_one(const Trial& trial) {
   return n > 1 ? n * 4 * elements : 0;
 }
 
+/// The hosts' devices sum their gradients, one of each sends its parameters to one of another host, and what comes
+/// goes to all others of the host.
+std::optional<double> sent_between_hosts(const Trial& trial) {
+  if (!apart(trial.machine)) return std::nullopt;
+  const auto hosts = static_cast<double>(trial.machine.hosts.size());
+  const double in_host = static_cast<double>(trial.machine.devices.size()) / hosts;
+  const double bytes = parameter_bytes(trial.graph);
+  const double elements = bytes / element_bytes(trial.graph.options.precision);
+  return hosts * 2 * (in_host - 1) * bytes + (hosts > 1 ? hosts * in_host * 4 * elements : 0);
+}
+
 /// ZeRO: so many times (N - 1) S. What recomputation needs of stage 3 depends on its segments.
 template <int times>
 std::optional<double> sharded(const Trial& trial) {
@@ -333,6 +344,14 @@ const std::vector<StrategyRow>& strategy_rows() {
              dice.one_of<int>({10, 300, 100000}), dice.coin());
        },
        with_averages, Alone::single, false, sent_to_one},
+      {"gossip between hosts",
+       [](Dice& dice, const StrategySetting&) {
+         return fmt::format(
+             "{{kind: data_parallel, sync: gossip, neighbours: one_peer, sum_in_hosts: true, bucket: {}kB, overlap: "
+             "{}}}",
+             dice.one_of<int>({10, 300, 100000}), dice.coin());
+       },
+       with_averages, Alone::single, false, sent_between_hosts},
       {"schedules of files",
        [](Dice& dice, const StrategySetting&) {
          return fmt::format(

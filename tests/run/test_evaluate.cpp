@@ -41,6 +41,7 @@ struct Evaluated {
     run.machine.links = {{"a.nic.up", 100, 0, 0}};
     run.machine.port_count = 1;
     run.plan.images = 64;
+    run.plan.roles = {{"worker", {0, 1}, {"compute"}, std::vector<Task>(1)}};
     replayed.step_time_s = 2;
     replayed.endpoints.resize(4);
     replayed.links = {{50, 1}};

@@ -131,8 +131,8 @@ TEST_CASE("shared links: what cannot be simulated is told at its place") {
   CHECK(queue_error_of(experiment_text(two_of_six,
                                        "{kind: data_parallel, sync: parameter_server, servers: 1, mode: "
                                        "async, placement: colocated}"))
-            .ends_with("strategy: cannot be simulated beside other jobs (jobs.cluster): its workers wait for "
-                       "servers and not for each other"));
+            .ends_with("strategy: cannot be simulated beside other jobs (jobs.cluster): its devices have "
+                       "no common step"));
   CHECK(queue_error_of(experiment_text(two_of_six, "{kind: auto}"))
             .ends_with(
                 "strategy: jobs that share links (jobs.cluster) need one strategy each, and not 'auto'"));
