@@ -14,6 +14,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/progress.h"
 #include "sim/cli/reproduction_json.h"
+#include "sim/page/text.h"
 #include "sim/results/json_writer.h"
 #include "sim/run/output_folder.h"
 #include "sim/run/workers.h"
@@ -142,9 +143,10 @@ void write_table(const KernelReproduction& kernels, std::ostream& out) {
 /// "0.82 to 0.98", "at most 1"; "-" where there is no verdict.
 std::string accepted_of(const JudgedClaim& claim) {
   if (claim.verdict() == Verdict::none) return "-";
-  return claim.low && claim.high ? fmt::format("{:.4g} to {:.4g}", *claim.low, *claim.high)
-         : claim.high            ? fmt::format("at most {:.4g}", *claim.high)
-                                 : fmt::format("at least {:.4g}", *claim.low);
+  return claim.low && claim.high
+             ? fmt::format("{} to {}", digits_text(*claim.low, 4), digits_text(*claim.high, 4))
+         : claim.high ? fmt::format("at most {}", digits_text(*claim.high, 4))
+                      : fmt::format("at least {}", digits_text(*claim.low, 4));
 }
 
 /// "passed, fails with many.step_time_s x 2", "FAILED *", "shown".
@@ -198,7 +200,7 @@ void write_table(const ThesisReproduction& thesis, std::ostream& out) {
   out << fmt::format(line, "claim", what_width, "setup", setup_width, "published", "accepted", "ours",
                      "error", "role", "stated", "verdict");
   for (const JudgedClaim& claim : thesis.claims) {
-    const auto figure = [&](double value) { return fmt::format("{:.3g} {}", value, claim.unit); };
+    const auto figure = [&](double value) { return fmt::format("{} {}", digits_text(value, 3), claim.unit); };
     const std::string stated = claim.source.empty() || claim.source == to_string(claim.stated_in)
                                    ? std::string(to_string(claim.stated_in))
                                    : claim.source;

@@ -37,6 +37,11 @@ std::string number_text(double value) {
   return fmt::format("{:.{}f}", value, size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);
 }
 
+std::string digits_text(double value, int digits) {
+  return value < std::pow(10, digits) - 0.5 ? fmt::format("{:.{}g}", value, digits)
+                                            : fmt::format("{:.0f}", value);
+}
+
 std::string percent_text(double share) {
   return fmt::format("{:.{}f} %", 100 * share, share > 0 && share < 0.0995 ? 1 : 0);
 }

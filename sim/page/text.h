@@ -23,6 +23,9 @@ std::string last_key(const std::string& path);
 /// shown as 0: "0.0015", "0.12", "48.8", "1299".
 std::string number_text(double value);
 
+/// So many digits, without an exponent however large the value is: "12.3", "4790".
+std::string digits_text(double value, int digits);
+
 /// A share as text: "97 %", "9.7 %".
 std::string percent_text(double share);
 

@@ -7,6 +7,7 @@
 #include "sim/base/quantity.h"
 #include "sim/costs/input_pipeline.h"
 #include "sim/costs/residuals.h"
+#include "sim/page/text.h"
 #include "sim/planning/answer.h"
 #include "sim/planning/whole_runs.h"
 #include "sim/planning/write_plan.h"

@@ -76,11 +76,6 @@ std::string sensitivity_text(const std::vector<Change>& changes) {
 
 }  // namespace
 
-std::string digits_text(double value, int digits) {
-  return value < std::pow(10, digits) - 0.5 ? fmt::format("{:.{}g}", value, digits)
-                                            : fmt::format("{:.0f}", value);
-}
-
 std::string usd_text(double usd) {
   if (!std::isfinite(usd)) return "price not known";
   // Small sums have two digits too: nothing above 0 is shown as 0.

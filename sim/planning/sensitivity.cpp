@@ -11,6 +11,7 @@
 
 #include "sim/base/quantity.h"
 #include "sim/base/ties.h"
+#include "sim/page/text.h"
 #include "sim/planning/answer.h"
 #include "sim/planning/why_not.h"
 #include "sim/planning/write_plan.h"

@@ -5,6 +5,7 @@
 
 #include <cctype>
 
+#include "sim/page/text.h"
 #include "sim/planning/write_plan.h"
 #include "topologies/skypilot.h"
 

@@ -8,6 +8,7 @@
 
 #include "sim/base/quantity.h"
 #include "sim/base/ties.h"
+#include "sim/page/text.h"
 #include "sim/planning/write_plan.h"
 #include "sim/search/more_text.h"
 

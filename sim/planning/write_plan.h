@@ -39,8 +39,6 @@ std::string usd_text(double usd);
 std::string hour_text(const CandidateResultOfPlan& candidate);
 /// What an hour of one of its servers costs by its price: "24.48 USD/h", "its electricity".
 std::string hour_text(const CandidateResultOfPlan& candidate, const Price& price);
-/// So many digits, without an exponent however large the value is: "12.3", "4790".
-std::string digits_text(double value, int digits);
 std::string hours_text(double seconds);
 
 }  // namespace convoy::planning
