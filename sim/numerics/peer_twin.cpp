@@ -1,22 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "sim/numerics/peer_twin.h"
 
-#include <cmath>
 #include <utility>
 
 namespace convoy::inline numerics {
-
-template <class Real>
-PeerTwin<Real>::PeerTwin(const Lesson& lesson, const Plan& plan, const Machine& machine, double learning_rate)
-    : lesson_(lesson), plan_(plan), learning_rate_(learning_rate), classroom_(lesson, plan, machine) {
-  for (const Service::Client& client : plan.service()->clients) images_of_[client.device] = client.images;
-}
-
-template <class Real>
-std::uint32_t PeerTwin<Real>::bucket_of(std::uint32_t exchange) const {
-  const Communication& push = plan_.communications[plan_.service()->exchanges[exchange].push];
-  return plan_.meaning->communications[push.meaning].bucket;
-}
 
 template <class Real>
 void PeerTwin<Real>::happen(const ServiceLog::Event& event) {
@@ -28,7 +15,7 @@ void PeerTwin<Real>::happen(const ServiceLog::Event& event) {
 
 /// Operations of the device's program that update parameters, or all others.
 template <class Real>
-void PeerTwin<Real>::run(EndpointId device, bool updates) {
+void PeerTwin<Real>::run_all(EndpointId device, bool updates) {
   for (const Task& task : plan_.roles[classroom_.role_of(device)].program) {
     const std::uint64_t now = ++happened_[device];
     for (const PlanOp& op : task.ops) {
@@ -36,8 +23,7 @@ void PeerTwin<Real>::run(EndpointId device, bool updates) {
       const OpMeaning& means = plan_.meaning->operations[op.meaning];
       if (means.act != OpMeaning::Act::compute || means.operation == no_meaning) continue;
       if ((lesson_.graph.operations[means.operation].phase == Phase::update) != updates) continue;
-      const double first = means.images.first + plan_.meaning->lanes[device] * means.images.count;
-      classroom_.at(device).run(means, std::llround(first), now, learning_rate_);
+      this->run(means, device, now);
     }
   }
 }
@@ -45,15 +31,12 @@ void PeerTwin<Real>::run(EndpointId device, bool updates) {
 /// Gradients are those of the parameters with which the step begins, which are sent.
 template <class Real>
 void PeerTwin<Real>::begin(EndpointId device) {
-  Member<Real>& member = classroom_.at(device);
-  const double images = images_of_.at(device);
-  const std::int64_t step = steps_[device]++;
-  member.begin_step(step, step * std::llround(plan_.images), 1 / images);
+  Member<Real>& member = this->begin_step(device);
   happened_[device] = 0;
   for (std::uint32_t x = 0; x < plan_.service()->exchanges.size(); ++x)
     exchanged_[{device, x}] = {member.parameters(bucket_of(x)), {}};
-  run(device, false);
-  loss_ += member.loss(), loss_images_ += images;
+  run_all(device, false);
+  this->add_loss(device);
 }
 
 /// A neighbour's parameters have come: half of the difference is taken, and what was there goes back.
@@ -80,15 +63,8 @@ void PeerTwin<Real>::finish(EndpointId device) {
     for (std::size_t e = 0; e < own.size(); ++e) own[e] += (exchanged.came[e] - exchanged.sent[e]) / 2;
     member.take_parameters(bucket_of(x), {0, own.size()}, own);
   }
-  run(device, true);
+  run_all(device, true);
   images_ += images_of_.at(device);
-}
-
-template <class Real>
-double PeerTwin<Real>::take_loss() {
-  const double loss = loss_images_ > 0 ? loss_ / loss_images_ : 0;
-  loss_ = loss_images_ = 0;
-  return loss;
 }
 
 template class PeerTwin<double>;

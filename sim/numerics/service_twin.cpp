@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "sim/numerics/service_twin.h"
 
-#include <cmath>
 #include <utility>
 
 namespace convoy::inline numerics {
@@ -9,16 +8,9 @@ namespace convoy::inline numerics {
 template <class Real>
 ServiceTwin<Real>::ServiceTwin(const Lesson& lesson, const Plan& plan, const Machine& machine,
                                double learning_rate)
-    : lesson_(lesson), plan_(plan), learning_rate_(learning_rate), classroom_(lesson, plan, machine) {
-  for (const Service::Client& client : plan.service()->clients) images_of_[client.device] = client.images;
+    : Base(lesson, plan, machine, learning_rate) {
   for (const Parameter& parameter : lesson.graph.parameters)
     all_elements_ += static_cast<double>(parameter.elements);
-}
-
-template <class Real>
-std::uint32_t ServiceTwin<Real>::bucket_of(std::uint32_t exchange) const {
-  const Communication& push = plan_.communications[plan_.service()->exchanges[exchange].push];
-  return plan_.meaning->communications[push.meaning].bucket;
 }
 
 template <class Real>
@@ -42,27 +34,20 @@ void ServiceTwin<Real>::happen(const ServiceLog::Event& event) {
   }
 }
 
-/// The client's program up to its pushes: its parameters stay what they are until it has been answered. Its
-/// images are those that it would have in a step of all clients together.
+/// The client's program up to its pushes: its parameters stay what they are until it has been answered.
 template <class Real>
 void ServiceTwin<Real>::begin(EndpointId client) {
-  Member<Real>& member = classroom_.at(client);
-  const double images = images_of_.at(client);
-  const std::int64_t step = steps_[client]++, batch = std::llround(plan_.images);
-  member.begin_step(step, step * batch, 1 / images);
+  Member<Real>& member = this->begin_step(client);
   std::uint64_t now = 0;
   for (const Task& task : plan_.roles[classroom_.role_of(client)].program) {
     ++now;
     for (const PlanOp& op : task.ops) {
-      if (op.meaning == no_meaning) continue;
-      const OpMeaning& means = plan_.meaning->operations[op.meaning];
-      const double lane = plan_.meaning->lanes[client];
-      member.run(means, std::llround(means.images.first + lane * means.images.count), now, learning_rate_);
+      if (op.meaning != no_meaning) this->run(plan_.meaning->operations[op.meaning], client, now);
     }
   }
   for (std::uint32_t x = 0; x < plan_.service()->exchanges.size(); ++x)
     pushed_[{client, x}] = member.pushed_gradients(bucket_of(x), now);
-  loss_ += member.loss(), loss_images_ += images;
+  this->add_loss(client);
 }
 
 /// What is updated at once is the mean of what has been added up: a quorum's, or one client's gradients.
@@ -81,13 +66,6 @@ void ServiceTwin<Real>::serve(const ServiceLog::Event& event) {
   const BucketRange range = server.range(bucket);
   images_ += added.images * static_cast<double>(range.end - range.begin) / all_elements_;
   added = {};
-}
-
-template <class Real>
-double ServiceTwin<Real>::take_loss() {
-  const double loss = loss_images_ > 0 ? loss_ / loss_images_ : 0;
-  loss_ = loss_images_ = 0;
-  return loss;
 }
 
 template class ServiceTwin<double>;

@@ -430,9 +430,6 @@ double drawn_step_s(const PreparedRun& run, const std::vector<Doubt>& doubts,
   return times * step_on_s(fed, change);
 }
 
-namespace {
-
-/// Of what the prediction rests on.
 std::vector<std::string> evidence_warnings(const PreparedRun& run) {
   std::vector<std::string> warnings;
   if (!run.assumed_network.empty())
@@ -467,31 +464,6 @@ std::vector<std::string> evidence_warnings(const PreparedRun& run) {
     warnings.push_back(fmt::format(
         "no published figure of {}, {} was fitted: its kernels and its host have typical factors and times",
         to_string(options.framework), to_string(options.execution)));
-  return warnings;
-}
-
-/// "13 of the 16 devices (n0.gpu3 and others) have nothing to do; ...", of devices without a task; or "".
-std::string idle_devices_text(const PreparedRun& run) {
-  std::vector<bool> works(run.machine.devices.size(), false);
-  for (const Role& role : run.plan.roles)
-    for (const EndpointId member : role.members)
-      if (member < works.size() && !role.program.empty()) works[member] = true;
-  const auto idle = std::count(works.begin(), works.end(), false);
-  if (idle == 0) return "";
-  const auto first = static_cast<std::size_t>(std::find(works.begin(), works.end(), false) - works.begin());
-  return fmt::format(
-      "{} of the {} devices ({}{}) {} nothing to do; the energy they draw and the price of their "
-      "hosts count all the same",
-      idle, works.size(), run.machine.devices[first].name, idle == 1 ? "" : " and others",
-      idle == 1 ? "has" : "have");
-}
-
-}  // namespace
-
-std::vector<std::string> warnings_of(const PreparedRun& run) {
-  std::vector<std::string> warnings = evidence_warnings(run);
-  warnings.insert(warnings.end(), run.report.notes.begin(), run.report.notes.end());
-  if (std::string idle = idle_devices_text(run); !idle.empty()) warnings.push_back(std::move(idle));
   return warnings;
 }
 

@@ -67,9 +67,8 @@ StepRange step_range_s(const PreparedRun& run, const Doubt& doubt, const ReplayR
 double drawn_step_s(const PreparedRun& run, const std::vector<Doubt>& doubts,
                     const std::vector<StepRange>& written, const std::vector<double>& deviations);
 
-/// What is to be told of a run before it is replayed, a sentence each: parts of its devices and software that rest on no
-/// published figure, what its strategy has to say, devices that have nothing to do.
-std::vector<std::string> warnings_of(const PreparedRun& run);
+/// The parts of a run's network, devices and software that rest on no published figure, one sentence each.
+std::vector<std::string> evidence_warnings(const PreparedRun& run);
 
 /// Images that a device works on in a step: of the device that works on most.
 double images_of_device(const PreparedRun& run);

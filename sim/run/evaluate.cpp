@@ -18,6 +18,7 @@
 #include "sim/run/bottleneck.h"
 #include "sim/run/energy.h"
 #include "sim/run/memory_need.h"
+#include "sim/run/warnings.h"
 
 namespace convoy::inline runs {
 namespace {

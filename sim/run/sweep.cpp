@@ -22,6 +22,7 @@
 #include "sim/run/search/search.h"
 #include "sim/run/shared_counts.h"
 #include "sim/run/store/point_key.h"
+#include "sim/run/warnings.h"
 #include "sim/run/wire.h"
 #include "sim/run/workers.h"
 #include "sim/schedule/trace_file.h"

@@ -98,10 +98,6 @@ class Gossip : public Annotator {
   GossipOptions options_;
 };
 
-}  // namespace
-
-namespace {
-
 /// @throws InputError where what was read does not go together
 void check_asynchronous(const YamlMap& map, const GossipOptions& options) {
   if (!options.asynchronous) return;

@@ -85,15 +85,15 @@ namespace {
 /// A mistake in one role's program (or in the plan). @return false: there is no place for it
 using Mistake = std::function<bool(Plan&)>;
 
-/// Takes a wait for a collective from the first task that computes an operation of that act.
-Mistake without_wait(OpMeaning::Act act) {
-  return [act](Plan& plan) {
+/// Takes a wait for a message of that kind from the first task that computes an operation of that act.
+Mistake without_wait(OpMeaning::Act act, Task::Kind kind = Task::Kind::collective) {
+  return [act, kind](Plan& plan) {
     for (Role& role : plan.roles)
       for (Task& task : role.program)
         for (const PlanOp& op : task.ops)
           if (op.meaning != no_meaning && plan.meaning->operations[op.meaning].act == act)
             if (std::erase_if(task.after, [&](TaskId before) {
-                  return role.program[before].kind == Task::Kind::collective;
+                  return role.program[before].kind == kind;
                 }) > 0)
               return true;
     return false;
@@ -179,20 +179,6 @@ bool not_summed(Plan& plan) {
   return true;
 }
 
-/// Takes a wait for an answer from the first task that computes an operation of that act.
-Mistake without_receive_wait(OpMeaning::Act act) {
-  return [act](Plan& plan) {
-    for (Role& role : plan.roles)
-      for (Task& task : role.program)
-        for (const PlanOp& op : task.ops)
-          if (op.meaning != no_meaning && plan.meaning->operations[op.meaning].act == act)
-            if (std::erase_if(task.after, [&](TaskId before) {
-                  return role.program[before].kind == Task::Kind::receive;
-                }) > 0)
-              return true;
-    return false;
-  };
-}
 
 /// The parameters that a device sends are those after its update.
 bool asked_after_update(Plan& plan) {
@@ -257,7 +243,7 @@ TEST_CASE("proof: plans of factors and averages with a mistake are refuted") {
                                 {between_hosts, &told_by_nobody},
                                 {between_hosts, &told_twice},
                                 {between_hosts, &not_summed},
-                                {paired, without_receive_wait(Act::mean)},
+                                {paired, without_wait(Act::mean, Task::Kind::receive)},
                                 {paired, without_act(Act::mean)},
                                 {paired, smaller(Kind::exchange)},
                                 {paired, &asked_after_update},
