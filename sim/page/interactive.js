@@ -395,7 +395,8 @@
         if (i % apart) return;
         const place = left + at * (right - left);
         line(context, place, top, place, bottom);
-        context.fillText(below[i], place, bottom + 16);
+        const half = context.measureText(below[i]).width / 2;
+        context.fillText(below[i], Math.min(place, width - half), bottom + 16);
       });
       context.fillText(x.title, (left + right) / 2, height - 8);
       context.textAlign = "right";

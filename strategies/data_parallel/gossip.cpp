@@ -88,8 +88,8 @@ class Gossip : public Annotator {
     Annotation annotation = annotate_replicas(input, options_.sync, share_batch(input, options_.shares),
                                               options_.micro_batches, averaging);
     annotation.report.notes.push_back(fmt::format(
-        "each {} averages its parameters with {} only{}; {}", options_.sums_in_hosts ? "host" : "device",
-        averaging.asynchronous ? "one neighbour at a time, at its own pace," : "its neighbours",
+        "each {} averages its parameters with {}{}; {}", options_.sums_in_hosts ? "host" : "device",
+        averaging.asynchronous ? "one neighbour at a time, at its own pace" : "its neighbours only",
         steps > 1 ? fmt::format(" and a step is the mean of {}", steps) : "", trains_otherwise()));
     return annotation;
   }

@@ -161,6 +161,18 @@ TEST_CASE(
   CHECK(page.all("line", "range").size() == 1);
   CHECK(cells(page, "-25 +50 %") == 1);
   CHECK(says(page, "p", "small", "80 % intervals"));
+  // So it is where a swept number is not the devices.
+  Results swept = scaling_results();
+  for (std::size_t r = 0; r < swept.runs.size(); ++r) {
+    swept.runs[r].devices = 4;
+    swept.runs[r].point = coordinates({{"strategy", r < 3 ? "{kind: a}" : "{kind: b}"},
+                                       {"cluster.fabric.bandwidth", std::to_string(1 + r % 3) + "Gbps"}});
+    swept.runs[r].interval.emplace();
+    swept.runs[r].interval->throughput_images_per_s = {1, 100};
+  }
+  const XmlElement bandwidths = parse_xml(report(swept));
+  CHECK(bandwidths.all("line", "range").size() == 6);
+  CHECK(says(bandwidths, "p", "small", "80 % intervals"));
   CHECK(report(results).find("30.0 to 60.0 at 80 %; run 3") != std::string::npos);
   fastest.interval->throughput_images_per_s = {36, 45};
   CHECK(cells(parse_xml(report(results)), "± 11 %") == 1);

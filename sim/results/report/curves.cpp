@@ -67,9 +67,12 @@ std::optional<std::array<double, 2>> range_of(const RunResult& run) {
   return run.interval ? std::optional(run.interval->throughput_images_per_s) : std::nullopt;
 }
 
-bool any_interval(const ReportContext& context) {
-  return std::any_of(context.results.runs.begin(), context.results.runs.end(),
-                     [](const RunResult& run) { return run.interval.has_value(); });
+/// What the bars behind points are, where there are any.
+std::string about_bars(const ReportContext& context) {
+  const bool drawn =
+      points_are_named(context) && std::any_of(context.results.runs.begin(), context.results.runs.end(),
+                                               [](const RunResult& run) { return run.interval.has_value(); });
+  return drawn ? "Pale bars: 80 % intervals." : "";
 }
 
 /// Throughput and efficiency over the number of devices, of the runs of one model.
@@ -173,6 +176,7 @@ std::string of_models(const ReportContext& context, auto chart) {
 }  // namespace
 
 std::string scaling_section(const ReportContext& context) {
+  const std::string bars = about_bars(context);
   std::string out;
   if (!context.scaling.empty()) {
     const std::string charts =
@@ -183,8 +187,8 @@ std::string scaling_section(const ReportContext& context) {
           html_paragraph(
               fmt::format(
                   "Ideal: as many times the throughput of a device as there are devices, from the best run "
-                  "with the fewest devices. Efficiency is throughput over ideal.{}",
-                  points_are_named(context) && any_interval(context) ? " Pale bars: 80 % intervals." : ""),
+                  "with the fewest devices. Efficiency is throughput over ideal.{}{}",
+                  bars.empty() ? "" : " ", bars),
               "small") +
           charts;
   }
@@ -193,7 +197,8 @@ std::string scaling_section(const ReportContext& context) {
     const std::string charts =
         of_models(context, [&](const std::string& model) { return number_chart(context, c, model); });
     if (!charts.empty())
-      out += fmt::format("<h2>Throughput over {}</h2>\n", escaped(context.labels.name_of(c))) + charts;
+      out += fmt::format("<h2>Throughput over {}</h2>\n", escaped(context.labels.name_of(c))) +
+             (bars.empty() ? "" : html_paragraph(bars, "small")) + charts;
   }
   return out;
 }
