@@ -122,7 +122,7 @@ Keys<Efficiency> make_share_keys() {
           efficiency_share("wide_groups_nhwc", "1",
                            "share of peak of groups that have no channels-last kernels on tensor cores",
                            &E::wide_groups_nhwc),
-          optional_number_key<E>("transpose_passes", "0", 0, 10,
+          optional_number_key<E>("transpose_passes", "0", 0, Efficiency::max_passes,
                                  "passes over input and output of a convolution on tensor cores, or of "
                                  "PyTorch's on a CPU, where channels are not last",
                                  &E::transpose_passes),

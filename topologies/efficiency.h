@@ -80,6 +80,7 @@ struct Efficiency {
   /// Allowed shares. Above: Winograd's F(4x4, 3x3) saves a factor of 4 (Lavin and Gray, arXiv:1509.09308,
   /// section 4).
   static constexpr double min_share = 1e-6, max_share = 4.0;
+  static constexpr double max_passes = 10;  ///< of transpose_passes
   /// Saving in multiplications of the fastest algorithm of a class: no kernel runs beyond peak times that.
   /// 3x3: F(4x4, 3x3), 4; 5x5: F(2x2, 5x5), 100/36. Ordinary cores alone: tensor cores have no such kernels.
   static constexpr double winograd_3x3_saving = 4.0, winograd_5x5_saving = 100.0 / 36;

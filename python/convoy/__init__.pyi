@@ -135,6 +135,7 @@ class TraceDiagnosis(Record):
     experiment: str
     steps: int
     measured_step_time_s: float
+    recording_s: float
     step_time_s: float
     matched_share: float
     terms: list[Record]

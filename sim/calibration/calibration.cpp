@@ -132,10 +132,21 @@ DeviceType fit_device(const DeviceType& device, const std::vector<Fitted>& rows,
   return fit_efficiencies(fitted, networks, belief);
 }
 
+/// |log| of how much the fitted rows, one of each, are predicted off together.
+double missed_together(const DeviceType& fitted, const std::vector<Fitted>& rows) {
+  double measured_s = 0, all_predicted_s = 0;
+  for (const Fitted& row : rows) {
+    measured_s += row.observation.seconds;
+    all_predicted_s += predicted_s(row.observation, fitted);
+  }
+  return std::abs(std::log(all_predicted_s / measured_s));
+}
+
 /// What the fit to one's own rows leaves open, told by networks that it has not seen: each is left out in
 /// turn, with its layers, and predicted by the fit to the others. The spread is the root mean square of
 /// log(predicted / measured), less what steps of the kind are off by anyway, and wider for few networks, so
-/// that 80 % of a t-distribution lie inside.
+/// that 80 % of a t-distribution lie inside. With fewer than two networks it is that of devices that nobody
+/// measured, and what the fit misses of its own rows.
 /// @param fitted to all rows; gets the evidence @returns how many networks were left out
 std::size_t add_evidence(const DeviceType& device, const std::vector<Fitted>& rows, double launch_s,
                          DeviceType& fitted, const DeviceType* believed = nullptr) {
@@ -146,7 +157,7 @@ std::size_t add_evidence(const DeviceType& device, const std::vector<Fitted>& ro
     if (row.whole && std::find(networks.begin(), networks.end(), row.network) == networks.end())
       networks.push_back(row.network);
   fitted.evidence_rows = static_cast<int>(rows.size());
-  fitted.evidence_spread = left_out_device_spread();
+  fitted.evidence_spread = std::hypot(left_out_device_spread(), missed_together(fitted, rows));
   fitted.evidence_left_out_error = 0;
   if (networks.size() < 2) return 0;
   double errors = 0, squares = 0, of_steps = 0, count = 0;

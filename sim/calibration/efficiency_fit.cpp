@@ -86,7 +86,7 @@ class Problem {
     result.launch_overhead_s = std::exp(x[i++]);
     result.issue_factor *= std::exp(x[i++]);
     for (const Unknown& u : unknowns_)
-      u.parameter->set(result.efficiency[index(u.precision)], std::exp(x[i++]));
+      u.parameter->set(result.efficiency[index(u.precision)], within_bounds(*u.parameter, std::exp(x[i++])));
     return result;
   }
 

@@ -10,7 +10,7 @@
 namespace convoy::inline calibration {
 namespace {
 
-constexpr double highest_share = 4;  // Winograd's saving
+constexpr double highest_share = Efficiency::max_share;  // Winograd's saving
 constexpr double unbounded = std::numeric_limits<double>::infinity();
 
 constexpr std::size_t at(KernelClass c) { return static_cast<std::size_t>(c); }
@@ -23,6 +23,7 @@ constexpr FitParameter compute(double cores, double tensor, double spread) {
           spread,
           true,
           false,
+          true,
           highest_share,
           [](Efficiency& e, double v) { e.compute[at(c)] = v; },
           [](const Efficiency& e) { return e.compute[at(c)]; }};
@@ -35,6 +36,7 @@ constexpr FitParameter bandwidth(double typical, double spread, bool of_device) 
           spread,
           of_device,
           false,
+          true,
           1.0,
           [](Efficiency& e, double v) { e.bandwidth[at(c)] = v; },
           [](const Efficiency& e) { return e.bandwidth[at(c)]; }};
@@ -42,9 +44,8 @@ constexpr FitParameter bandwidth(double typical, double spread, bool of_device) 
 template <double Efficiency::*member>
 constexpr FitParameter member_of(std::string_view key, double cores, double tensor, double spread,
                                  bool of_device = false, bool of_multiprocessor = false) {
-  constexpr double most_passes = 10;
   const double highest = key.starts_with("half")                         ? unbounded
-                         : key == "transpose_passes"                     ? most_passes
+                         : key == "transpose_passes"                     ? Efficiency::max_passes
                          : key == "filter_order" || key == "first_touch" ? 1.0
                                                                          : highest_share;
   return {key,
@@ -53,6 +54,7 @@ constexpr FitParameter member_of(std::string_view key, double cores, double tens
           spread,
           of_device,
           of_multiprocessor,
+          false,
           highest,
           [](Efficiency& e, double v) { e.*member = v; },
           [](const Efficiency& e) { return e.*member; }};
@@ -63,6 +65,7 @@ constexpr FitParameter streaming{"bandwidth",
                                  0.15,
                                  true,
                                  false,
+                                 true,
                                  1.0,
                                  [](Efficiency& e, double v) {
                                    for (std::size_t c = 0; c <= at(KernelClass::matmul); ++c)
@@ -187,6 +190,10 @@ void put_parameter(const FitParameter& parameter, double value, ComputePath path
   value *= times_on_device(parameter, path, device);
   const double highest = device.cpu && parameter.highest == highest_share ? 1.0 : parameter.highest;
   parameter.set(efficiency, std::min(value, highest));
+}
+
+double within_bounds(const FitParameter& parameter, double value) {
+  return parameter.of_class ? value : std::clamp(value, Efficiency::min_share, parameter.highest);
 }
 
 std::string chip_of(const DeviceType& device) {

@@ -25,6 +25,7 @@ struct FitParameter {
   double spread;   ///< standard deviation of the logarithm, over generations together
   bool of_device;  ///< a single device may deviate; else only chips and generations do
   bool of_multiprocessor;  ///< typical of one multiprocessor: a device has as many times that
+  bool of_class;           ///< a share of peak or of bandwidth of one class of kernels
   double highest;          ///< that hardware can have: shares of bandwidth end at 1
   void (*set)(Efficiency&, double);
   double (*get)(const Efficiency&);
@@ -42,6 +43,10 @@ double times_on_device(const FitParameter& parameter, ComputePath path, const De
 /// its bounds.
 void put_parameter(const FitParameter& parameter, double value, ComputePath path, const DeviceType& device,
                    Efficiency& efficiency);
+
+/// `value` as hardware can have it, and a file of a device can say. What a share of peak or of bandwidth comes to
+/// is left as it is, since one that is out of bounds tells of wrong rows.
+double within_bounds(const FitParameter& parameter, double value);
 
 /// Devices with one chip, whose efficiencies are alike: "gv100"; the device's own name where no other has its
 /// chip.

@@ -215,6 +215,7 @@ class KinetoReader {
     trace.exposed_comm_s = (messages_us - compute_us) * 1e-6;
     trace.loader_s = (loader_us - messages_us) * 1e-6;
     trace.waiting_s = trace.whole_s - loader_us * 1e-6;
+    trace.recording_between_s = std::min(trace.recording_between_s, trace.waiting_s);
   }
 
   /// A GPU is behind its host, so that its step is the first part of its kernels' time.
@@ -298,7 +299,7 @@ class KinetoReader {
       const double recorded_us = std::min(recording_us * static_cast<double>(op.nested), op.duration_us / 2);
       return op.duration_us - recorded_us;
     };
-    trace.recording_s = recording_us * 1e-6 * static_cast<double>(operations_.size());
+    std::size_t between = operations_.size();
     std::vector<double> pauses;
     const TimedOperation* before = nullptr;  // the last one of the graph
     double passed_over_us = 0;               // since then
@@ -306,6 +307,7 @@ class KinetoReader {
       const TimedOperation& op = *outer.itself;
       trace.kernel_s += net_us(op) * 1e-6;
       trace.recording_inside_s += (op.duration_us - net_us(op)) * 1e-6;
+      between -= std::min(between, op.nested);
       const auto update = outer.step ? outer.step->measurement() : std::nullopt;
       if (!update && outer.parts.empty()) {
         others_[op.what.name] += net_us(op) * 1e-6;
@@ -320,6 +322,7 @@ class KinetoReader {
       passed_over_us = 0;
     }
     trace.launch_s = median(std::move(pauses)) * 1e-6;
+    trace.recording_between_s = recording_us * 1e-6 * static_cast<double>(between);
   }
 
   /// Counts for each operation those in it.

@@ -25,9 +25,10 @@ struct KinetoTrace {
   double launch_s = 0;  ///< median pause between two GPU kernels of a stream, or operations of the graph on a
                         ///< CPU's thread; 0 where there is none
   double kernel_s = 0;  ///< all GPU kernels, or operations of the CPU, together
-  /// On a CPU, what the profiler took to record all operations; and of it what lies inside of those that no
-  /// other is around, which the times here are without.
-  double recording_s = 0, recording_inside_s = 0;
+  /// On a CPU, what the profiler took to record the operations inside of those that no other is around, which the
+  /// times here are without; and to record the others, in the pauses between these (part of waiting_s).
+  double recording_inside_s = 0, recording_between_s = 0;
+  double recording_s() const { return recording_inside_s + recording_between_s; }
   double matched_s = 0;  ///< of them, those in `measurements`
   std::vector<std::pair<std::string, double>> others;  ///< operations passed over, by their kernels' time
   std::vector<double> totals_s;                        ///< by measurement: all of its runs together

@@ -38,6 +38,21 @@ struct KernelErrors {
   double measured_s = 0, fitted_s = 0;  ///< together
 };
 
+/// Parameters move a device within what hardware can do: rows that no such device has are of another one.
+void tell_misfit(const CalibrationReport& report) {
+  constexpr double far = 1.5;
+  double sum = 0, rows = 0;
+  for (const AccuracyRow& row : report.rows)
+    if (row.role == "fit") sum += std::abs(std::log(row.predicted / row.published)), ++rows;
+  const double factor = std::exp(sum / rows);
+  if (factor > far)
+    tell(
+        "warning: the fitted rows are off by a factor of {:.2g} (geometric mean): check their batch, and "
+        "`peak` and "
+        "`memory_bandwidth` of {}, which are those of what computes, of one core, say\n",
+        factor, report.device.name);
+}
+
 void print_rows(const CalibrationReport& report) {
   std::map<std::string, KernelErrors> kernels;  // by role and kind
   for (const AccuracyRow& row : report.rows) {
@@ -55,6 +70,7 @@ void print_rows(const CalibrationReport& report) {
     tell("{:<19} {:>5} kernels, median error {:.1f} %; one of each {:>9.3f} ms measured, {:>9.3f} fitted\n",
          name, errors.each.size(), 100 * median(errors.each), 1e3 * errors.measured_s, 1e3 * errors.fitted_s);
   tell("mean error of the fit {:.1f} %, worst {:.1f} %\n", 100 * report.mean_error, 100 * report.worst_error);
+  tell_misfit(report);
 }
 
 void print_trace(const KinetoTrace& trace, const std::string& file) {
@@ -267,7 +283,7 @@ Exit calibrate_command(const CalibrateArguments& arguments) {
   else
     tell(
         "evidence: {} rows; with fewer than two networks none can be left out of the fit: spread {:.3g}, "
-        "of devices that nobody measured\n",
+        "of devices that nobody measured, and of what the fit misses of its own rows\n",
         fitted.evidence_rows, fitted.evidence_spread);
   constexpr double noticeable = 0.02;
   if (std::abs(report.host_issue_factor - 1) > noticeable)

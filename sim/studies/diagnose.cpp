@@ -162,13 +162,13 @@ std::vector<DiagnosedTerm> terms_of(const KinetoTrace& trace, const std::vector<
   std::vector<DiagnosedTerm> parts;
   for (auto& [kind, term] : by_kind) parts.push_back(std::move(term));
   const double running_s = run.compute_s - run.issue_wait_s;
-  const double recording_s = trace.recording_inside_s / steps;
-  parts.push_back(
-      {"other operations", trace.compute_s / steps - recording_s - measured_s, running_s - predicted_s});
-  parts.push_back({"recording of the trace", recording_s, 0});
+  parts.push_back({"other operations", (trace.compute_s - trace.recording_inside_s) / steps - measured_s,
+                   running_s - predicted_s});
+  parts.push_back({"recording of the trace", trace.recording_s() / steps, 0});
   parts.push_back({"communication", trace.exposed_comm_s / steps, run.exposed_comm_s});
   parts.push_back({"loader", trace.loader_s / steps, predicted_loader_s});
-  parts.push_back({"waiting for the host, and for others", trace.waiting_s / steps,
+  parts.push_back({"waiting for the host, and for others",
+                   (trace.waiting_s - trace.recording_between_s) / steps,
                    run.issue_wait_s + run.idle_s - predicted_loader_s});
   std::erase_if(parts,
                 [](const DiagnosedTerm& term) { return term.measured_s == 0 && term.predicted_s == 0; });
@@ -248,6 +248,7 @@ TraceDiagnosis diagnose_trace(const std::string& file, const Experiment& experim
   diagnosis.experiment = experiment.name();
   diagnosis.steps = trace.steps;
   diagnosis.measured_s = trace.whole_s / static_cast<double>(trace.steps);
+  diagnosis.recording_s = trace.recording_s() / static_cast<double>(trace.steps);
   diagnosis.matched_share =
       matched_s * static_cast<double>(trace.steps) / (trace.compute_s - trace.recording_inside_s);
   diagnosis.terms =

@@ -24,6 +24,7 @@ struct TraceDiagnosis {
   std::string experiment;
   std::size_t steps = 0;                  ///< in the trace
   double measured_s = 0;                  ///< a step
+  double recording_s = 0;  ///< of it, what the profiler took on a CPU: no part of a step without it
   double matched_share = 0;               ///< of the measured computing, what `operations` have
   RunResult run;                          ///< the prediction, with its counterfactuals: the remedies
   std::vector<DiagnosedTerm> terms;       ///< they add up to both steps; the largest gap first

@@ -33,6 +33,7 @@ constexpr auto trace_diagnosis_fields = [](auto& archive, auto& diagnosis) {
   archive.field("experiment", diagnosis.experiment);
   archive.field("steps", std::uint64_t{diagnosis.steps});
   archive.field("measured_step_time_s", diagnosis.measured_s);
+  archive.field("recording_s", diagnosis.recording_s);
   archive.field("step_time_s", diagnosis.run.step_time_s);
   archive.field("matched_share", diagnosis.matched_share);
   archive.list("terms", diagnosis.terms, diagnosed_fields);
@@ -48,9 +49,14 @@ std::string both_text(double measured_s, double predicted_s) {
 }
 
 std::string headline_of(const TraceDiagnosis& diagnosis) {
-  return fmt::format("a step takes {}; {} of the computing in the trace ({} {}) is matched",
-                     both_text(diagnosis.measured_s, diagnosis.run.step_time_s),
-                     percent_text(diagnosis.matched_share), diagnosis.steps,
+  const std::string of_recording =
+      diagnosis.recording_s > 0
+          ? fmt::format(" (of {} in the trace, {} are its recording)", format_time(diagnosis.measured_s),
+                        format_time(diagnosis.recording_s))
+          : "";
+  return fmt::format("a step takes {}{}; {} of the computing in the trace ({} {}) is matched",
+                     both_text(diagnosis.measured_s - diagnosis.recording_s, diagnosis.run.step_time_s),
+                     of_recording, percent_text(diagnosis.matched_share), diagnosis.steps,
                      diagnosis.steps == 1 ? "step" : "steps");
 }
 

@@ -8,6 +8,7 @@
 #include "sim/calibration/calibration.h"
 #include "sim/calibration/efficiency_fit.h"
 #include "sim/calibration/fit_parameters.h"
+#include "sim/calibration/kineto_trace.h"
 #include "sim/costs/residuals.h"
 #include "sim/costs/software_evidence.h"
 #include "tests/calibration/written_file.h"
@@ -216,6 +217,34 @@ TEST_CASE(
   CHECK(read.efficiency[static_cast<std::size_t>(Precision::fp16)].transpose_passes > 0);
 }
 
+TEST_CASE(
+    "however fast a profile's kernels are, the YAML of its fit is read as a device, or the profile refused") {
+  const std::string folder = std::string(CONVOY_SOURCE) + "/tests/calibration/traces/";
+  int fitted = 0, refused = 0;
+  for (const char* name : {"xeon-e5-2630-v3-dual", "epyc-7763", "v100-sxm2-16gb"})
+    for (const double factor : {1e-6, 1e-3, 0.1, 1.0, 10.0, 1e3, 1e6}) {
+      CAPTURE(name);
+      CAPTURE(factor);
+      std::vector<Measurement> rows =
+          read_kineto_trace(folder + "resnet18_batch8_32x32_cpu.json.gz", name).measurements;
+      for (Measurement& row : rows) row.images_per_s *= factor;
+      const DeviceType device = load_device(name, {});
+      try {
+        const std::string kind = device.cpu ? "kind: cpu\n" : "";
+        const std::string yaml = kind + "peak: {fp32: 1TFLOPS}\nmemory: 16GiB\nmemory_bandwidth: 100GB/s\n" +
+                                 calibrate(rows, device, {}).yaml;
+        CAPTURE(yaml);
+        CHECK_NOTHROW(read_device(parse_yaml(yaml, "fit.yaml"), "own"));
+        ++fitted;
+      } catch (const InputError& error) {
+        CHECK(std::string(error.what()).find("would have to run") != std::string::npos);
+        ++refused;
+      }
+    }
+  CHECK(fitted >= 9);
+  CHECK(refused >= 3);
+}
+
 TEST_CASE("a calibration's evidence is what networks are off by that it has not seen") {
   DeviceType own = load_device("xeon-e5-2630-v3-dual", {});
   own.name = "own";
@@ -270,8 +299,17 @@ TEST_CASE("of one network alone a calibration leaves as much open as of a device
   const CalibrationReport report = calibrate({profile.path()}, "v100-sxm2-16gb");
   CHECK(report.left_out_networks == 0);
   CHECK(report.device.evidence_rows == 1);
-  CHECK(report.device.evidence_spread == left_out_device_spread());
+  const AccuracyRow& row = report.rows.front();
+  const double missed = std::log(row.predicted / row.published);
+  CHECK(report.device.evidence_spread == approx(std::hypot(left_out_device_spread(), missed)).epsilon(1e-9));
   CHECK(report.device.evidence_left_out_error == 0);
+  // A fit that is far off its own rows, since no such device computes as slowly, is as unsure of others.
+  const Profile slow(
+      "device,kernel,batch,step,time_ms\nv100-sxm2-16gb,convolution 64>64 3x3/1 56x56,32,forward,900\n");
+  const CalibrationReport far = calibrate({slow.path()}, "v100-sxm2-16gb");
+  const double factor = far.rows.front().predicted / far.rows.front().published;
+  CHECK(factor > 2);
+  CHECK(far.device.evidence_spread > std::log(factor));
 }
 
 TEST_CASE("devices without figures have their generation's parameters, and say that no row is theirs") {
