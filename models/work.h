@@ -73,6 +73,10 @@ struct Work {
   std::int64_t kernel_h = 0, kernel_w = 0, stride = 0, groups = 0;
   std::int64_t kernel_d = 0;  ///< of volumes: planes of the window, whose rows kernel_h counts together
   std::int64_t out_h = 0, out_w = 0;
+  bool is_whole_mean = false;  ///< pooling of all values of a channel to their mean
+  /// FLOPs of its peak that a CPU, which has no instruction for exponentials, could do in the time of one of this
+  /// kernel's; 0: it is bound by memory there.
+  float peak_flops_a_flop = 0;
   bool operator==(const Work&) const = default;
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 namespace convoy::inline calibration {
@@ -97,6 +98,38 @@ Measurement product(std::int64_t rows, std::int64_t inner, std::int64_t columns)
   return m;
 }
 
+/// `name` of ATen's: aten::silu(self), in place (aten::silu_) or backward (aten::silu_backward(grad_output, self)).
+std::optional<Measurement> activation(std::string_view name, const Dims& shape) {
+  struct Named {
+    std::string_view aten, kernel;
+  };
+  static constexpr std::array<Named, 12> all{{{"relu", "relu"},
+                                              {"clamp_min", "relu"},
+                                              {"threshold", "relu"},
+                                              {"relu6", "relu6"},
+                                              {"hardtanh", "relu6"},
+                                              {"leaky_relu", "leaky_relu"},
+                                              {"hardswish", "hardswish"},
+                                              {"hardsigmoid", "hardsigmoid"},
+                                              {"silu", "silu"},
+                                              {"gelu", "gelu"},
+                                              {"sigmoid", "sigmoid"},
+                                              {"tanh", "tanh"}}};
+  constexpr std::string_view library = "aten::", backward = "_backward";
+  if (!name.starts_with(library)) return std::nullopt;
+  name.remove_prefix(library.size());
+  const bool is_backward = name.ends_with(backward);
+  if (is_backward) name.remove_suffix(backward.size());
+  if (!is_backward && name.ends_with('_')) name.remove_suffix(1);
+  const auto found = std::ranges::find(all, name, &Named::aten);
+  if (found == all.end()) return std::nullopt;
+  Measurement m;
+  m.batch = static_cast<double>(shape[0]);
+  m.kernel = fmt::format("{} {}", found->kernel, shape[1] * shape[2] * shape[3]);
+  m.step = is_backward ? MeasuredStep::backward : MeasuredStep::forward;
+  return m;
+}
+
 std::optional<Measurement> shapes_of(const KinetoOperation& op) {
   const std::size_t inputs = op.shapes.size();
   const auto at = [&](std::size_t i) -> const Dims& {
@@ -149,14 +182,7 @@ std::optional<Measurement> shapes_of(const KinetoOperation& op) {
     m.step = forward_norm ? MeasuredStep::forward : MeasuredStep::backward;
     return m;
   }
-  const bool relu = is_one_of(op.name, {"aten::relu", "aten::relu_", "aten::clamp_min", "aten::clamp_min_"});
-  if ((relu || op.name == "aten::threshold_backward") && positive(at(0), 4)) {
-    Measurement m;
-    m.batch = static_cast<double>(at(0)[0]);
-    m.kernel = fmt::format("relu {}", at(0)[1] * at(0)[2] * at(0)[3]);
-    m.step = relu ? MeasuredStep::forward : MeasuredStep::backward;
-    return m;
-  }
+  if (positive(at(0), 4)) return activation(op.name, at(0));
   return std::nullopt;
 }
 

@@ -215,7 +215,11 @@ std::optional<Model> kernel_model(const std::string& text) {
     model.layers.front().parameters = {{ParameterRole::weight, (*n)[0]}, {ParameterRole::bias, (*n)[0]}};
     return model;
   }
-  if (const auto n = match(text, "relu #")) return model_of(Activation{}, {(*n)[0]}, {(*n)[0]});
+  for (std::size_t f = 0; f < static_cast<std::size_t>(Activation::Function::softmax); ++f) {
+    const Activation activation{static_cast<Activation::Function>(f)};
+    if (const auto n = match(text, std::string(kind_name(activation)) + " #"))
+      return model_of(activation, {(*n)[0]}, {(*n)[0]});
+  }
   if (const auto n = match(text, "add #")) {
     Model model = model_of(Add{}, {(*n)[0]}, {(*n)[0]});
     model.layers.front().inputs.push_back(image_input);
@@ -247,10 +251,12 @@ std::vector<Work> kernel_work(const Measurement& m) {
   if (!model)
     throw InputError(
         m.pos,
-        fmt::format("kernel: expected 'convolution IN>OUT KHxKW/STRIDE HxW' (of the output; 'groups G' "
-                    "may follow), 'matmul IN>OUT', 'batch_norm CHANNELS HxW', 'relu VALUES', 'add VALUES', "
-                    "'max_pool CHANNELS HxW>HxW' or 'update PARAMETERS', found '{}'",
-                    m.kernel));
+        fmt::format(
+            "kernel: expected 'convolution IN>OUT KHxKW/STRIDE HxW' (of the output; 'groups G' "
+            "may follow), 'matmul IN>OUT', 'batch_norm CHANNELS HxW', 'relu VALUES' (or relu6, leaky_relu, "
+            "hardswish, hardsigmoid, silu, gelu, sigmoid, tanh), 'add VALUES', "
+            "'max_pool CHANNELS HxW>HxW' or 'update PARAMETERS', found '{}'",
+            m.kernel));
   const LayerCosts costs = layer_costs(*model, 0);
   std::vector<Work> works;
   const auto add = [&](const std::optional<KernelCost>& cost, Phase phase) {

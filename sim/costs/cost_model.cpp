@@ -236,12 +236,19 @@ double plain_order_s(const Work& work, double images, const Software& software, 
 }
 
 /// Seconds in which the windows of pooling are gone through value by value: PyTorch has vectors for channels
-/// last alone (aten/src/ATen/native/cpu/MaxPoolKernel.cpp).
+/// last alone (aten/src/ATen/native/cpu/MaxPoolKernel.cpp), and for the mean of a whole channel, which is a sum
+/// (aten/src/ATen/native/AdaptiveAveragePooling.cpp).
 double window_s(const Work& work, double images, const Software& software, const DeviceType& device) {
-  if (work.kind != KernelKind::pooling || software.layout != Layout::nchw) return 0;
+  if (work.kind != KernelKind::pooling || work.is_whole_mean || software.layout != Layout::nchw) return 0;
   const Efficiency& efficiency = device.efficiency[static_cast<std::size_t>(software.precision)];
   return amount_of(work, images).flops /
          (device.peak_flops.at(software.precision) * efficiency.pooling_windows);
+}
+
+/// Seconds in which a CPU computes the exponentials of an activation, beside moving its values.
+double exponentials_s(const Work& work, double images, const Software& software, const DeviceType& device) {
+  if (!device.cpu || device.evidence_spread == 0) return 0;
+  return work.peak_flops_a_flop * amount_of(work, images).flops / device.peak_flops.at(software.precision);
 }
 
 }  // namespace
@@ -314,6 +321,7 @@ double operation_time_s(const Work& work, double images, const Software& softwar
   if (has_plain_tensors(software, device))
     time_s = std::max(time_s + plain_order_s(work, images, software, device),
                       window_s(work, images, software, device));
+  time_s += exponentials_s(work, images, software, device);
   if (one_thread)
     return launch_s + one_thread_s(work, images, software, device) + (is_product(kernel) ? time_s : 0);
   if (!is_issued) return launch_s + time_s;

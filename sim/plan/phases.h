@@ -19,6 +19,9 @@ struct ReportedPlan {
 struct Reconfiguration {
   double preparation_s = 0;  ///< newcomers get ready while the phase before goes on, step by step
   double pause_s = 0;        ///< then nobody trains for so long ...
+  /// ... (with a probability of 80 % no more than by so much less, and more, as far as what its parts take is not
+  /// stated) ...
+  double shorter_s = 0, longer_s = 0;
   /// ... and until all messages of this plan have arrived (no role: there are none); it runs on
   /// first_devices(machine, traffic_devices).
   Plan traffic;

@@ -87,6 +87,7 @@ inline constexpr auto reconfiguration_fields = [](auto& archive, auto& change) {
   archive.field("from", change.from);
   archive.field("to", change.to);
   archive.field("pause_s", change.pause_s);
+  archive.range("pause_interval_s", change.pause_interval_s);
   archive.field("first_step", change.first_step);
 };
 

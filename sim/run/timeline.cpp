@@ -80,7 +80,12 @@ class RunTimeline {
                                *least, *most, of_phase.bytes});
       if (i > 0)
         result.reconfigurations.push_back(
-            {phase.at_step, phases_[i - 1].devices, phase.devices, times_[i].pause_s, starts_[i].step});
+            {phase.at_step,
+             phases_[i - 1].devices,
+             phase.devices,
+             times_[i].pause_s,
+             {times_[i].pause_s - phase.change.shorter_s, times_[i].pause_s + phase.change.longer_s},
+             starts_[i].step});
       if (of_phase.share > fullest.share) fullest = of_phase;
       for (const ProcessMemory& memory :
            process_memories(phase.plan, step.machine, run_.graph->options,

@@ -72,6 +72,8 @@ bool is_of(const Work& work, double images, const TracedKernel& kernel, const Wo
   if (work.kind == KernelKind::pooling)
     return equal_but_for_rounding(work.bytes_per_image, traced.bytes_per_image);
   if (!equal_but_for_rounding(work.flops_per_image, traced.flops_per_image)) return false;
+  // silu and hardswish do as many FLOPs, on as many bytes.
+  if (work.peak_flops_a_flop != traced.peak_flops_a_flop) return false;
   const bool convolves =
       work.kind == KernelKind::convolution || work.kind == KernelKind::depthwise_convolution;
   return !convolves || same_convolution(work, traced);

@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <initializer_list>
 
 #include "sim/collectives/collectives.h"
+#include "sim/costs/residuals.h"
 
 namespace convoy::inline strategies {
 namespace {
@@ -19,6 +22,15 @@ Key<RestartTimes> time_key(std::string name, std::string meaning, double Restart
           }};
 }
 
+/// What a file states has no spread.
+Key<RestartTimes> exact_if_stated(Key<RestartTimes> key, double RestartTimes::Spreads::*spread) {
+  key.read = [inner = std::move(key.read), name = key.text.name, spread](YamlMap& map, RestartTimes& times) {
+    if (map.find(name)) times.spreads.*spread = 0;
+    inner(map, times);
+  };
+  return key;
+}
+
 /// A time of reading or writing the state.
 Key<RestartTimes> checkpoint_key(std::string name, std::string meaning,
                                  std::optional<double> RestartTimes::*field) {
@@ -28,22 +40,50 @@ Key<RestartTimes> checkpoint_key(std::string name, std::string meaning,
           }};
 }
 
+/// A part of a pause.
+struct PausePart {
+  double time_s, spread;
+};
+
+/// The pause that consists of these parts, and its 80 % interval: they are independent, and their distances from the
+/// middle are added as squares.
+void set_pause(std::initializer_list<PausePart> parts, Reconfiguration& change) {
+  double shorter = 0, longer = 0;
+  for (const PausePart& part : parts) {
+    const double factor = std::exp(quantile_80 * part.spread);
+    shorter += std::pow(part.time_s - part.time_s / factor, 2);
+    longer += std::pow(part.time_s * factor - part.time_s, 2);
+    change.pause_s += part.time_s;
+  }
+  change.shorter_s = std::sqrt(shorter);
+  change.longer_s = std::sqrt(longer);
+}
+
 }  // namespace
 
 const Keys<RestartTimes>& restart_time_keys() {
   using Times = RestartTimes;
+  using Spreads = RestartTimes::Spreads;
   static const Keys<Times> keys{
       time_key("stop", "the old workers' end", &Times::stop_s),
       checkpoint_key("checkpoint_write", "weights and optimizer state are written",
                      &Times::checkpoint_write_s),
-      time_key("process_start", "until a worker's program runs", &Times::process_start_s),
-      time_key("framework_init", "its libraries are loaded", &Times::framework_init_s),
-      time_key("graph_build", "session, context of the device, the network's graph", &Times::graph_build_s),
+      exact_if_stated(time_key("process_start", "until a worker's program runs", &Times::process_start_s),
+                      &Spreads::process_start),
+      exact_if_stated(time_key("framework_init", "its libraries are loaded", &Times::framework_init_s),
+                      &Spreads::framework_init),
+      exact_if_stated(time_key("graph_build", "session, context of the device, the network's graph",
+                               &Times::graph_build_s),
+                      &Spreads::graph_build),
       checkpoint_key("checkpoint_read", "weights and optimizer state are read", &Times::checkpoint_read_s),
-      time_key("communicator", "set-up of a communicator of any size", &Times::communicator_s),
+      exact_if_stated(
+          time_key("communicator", "set-up of a communicator of any size", &Times::communicator_s),
+          &Spreads::communicator),
       time_key("communicator_per_device", "and for each of its devices", &Times::communicator_per_device_s),
-      quantity_key<Times>("storage", "600MB/s", Dimension::bandwidth, "where checkpoints are",
-                          &Times::storage_Bps, [](const Times&) { return Times{}.storage_Bps; })};
+      exact_if_stated(
+          quantity_key<Times>("storage", "600MB/s", Dimension::bandwidth, "where checkpoints are",
+                              &Times::storage_Bps, [](const Times&) { return Times{}.storage_Bps; }),
+          &Spreads::storage)};
   return keys;
 }
 
@@ -63,10 +103,16 @@ double state_bytes(const Plan& plan) {
 
 Reconfiguration restart(const RestartTimes& times, const TrainingGraph& graph, std::uint32_t to) {
   const double storage_s = state_bytes(graph) / times.storage_Bps;
+  const double by_storage_s =
+      (times.checkpoint_write_s ? 0 : storage_s) + (times.checkpoint_read_s ? 0 : storage_s);
   Reconfiguration change;
-  change.pause_s = times.stop_s + times.checkpoint_write_s.value_or(storage_s) + times.process_start_s +
-                   times.framework_init_s + times.graph_build_s +
-                   times.checkpoint_read_s.value_or(storage_s) + times.communicator(to);
+  set_pause({{times.stop_s + times.checkpoint_write_s.value_or(0) + times.checkpoint_read_s.value_or(0), 0},
+             {by_storage_s, times.spreads.storage},
+             {times.process_start_s, times.spreads.process_start},
+             {times.framework_init_s, times.spreads.framework_init},
+             {times.graph_build_s, times.spreads.graph_build},
+             {times.communicator(to), times.spreads.communicator}},
+            change);
   return change;
 }
 
@@ -76,7 +122,7 @@ Reconfiguration overlapped(const RestartTimes& times, double state_bytes, const 
   change.traffic_devices = std::max(from, to);
   if (to > from) {
     change.preparation_s = times.process_start_s + times.framework_init_s + times.graph_build_s;
-    change.pause_s = times.communicator(to);
+    set_pause({{times.communicator(to), times.spreads.communicator}}, change);
     change.traffic = collective_of_all(broadcast_to_newcomers(machine, from), "broadcast to newcomers",
                                        state_bytes, machine);
   } else {
@@ -93,7 +139,7 @@ Reconfiguration redistributed(const RestartTimes& times, double state_bytes, con
   Reconfiguration change;
   change.traffic_devices = std::max(from, to);
   if (to > from) change.preparation_s = times.process_start_s + times.framework_init_s + times.graph_build_s;
-  change.pause_s = times.communicator(to);
+  set_pause({{times.communicator(to), times.spreads.communicator}}, change);
   Pattern pattern;
   pattern.groups.emplace_back();
   for (EndpointId d = 0; d < change.traffic_devices; ++d) pattern.groups[0].push_back(d);

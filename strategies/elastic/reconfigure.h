@@ -36,6 +36,16 @@ struct RestartTimes {
   double communicator_per_device_s = 0.0844;   ///< ... and for each of its devices
   double storage_Bps = 600e6;
 
+  /// Standard deviations of log(time): 0 where the file states the time. Of the others, four of five are taken to be
+  /// within a factor of two of the one measurement that there is; sessions took 1 to 5 s.
+  struct Spreads {
+    static constexpr double of_one_measurement = 0.54;  // log(2) / 1.28
+    double process_start = of_one_measurement, framework_init = of_one_measurement;
+    double graph_build = 0.63;  // log(5) / 2 / 1.28
+    double communicator = of_one_measurement, storage = of_one_measurement;
+  };
+  Spreads spreads{};
+
   /// Set-up of a communicator; a device alone needs none.
   double communicator(std::uint32_t devices) const {
     return devices < 2 ? 0 : communicator_s + communicator_per_device_s * devices;

@@ -229,6 +229,35 @@ TEST_CASE("on a CPU every outermost operation is counted once, in whatever order
   }
 }
 
+TEST_CASE("activations of a trace are kernels by their names, in place and backward too") {
+  struct Named {
+    const char *aten, *kernel;
+    MeasuredStep step;
+  };
+  constexpr MeasuredStep forward = MeasuredStep::forward, backward = MeasuredStep::backward;
+  for (const auto& [aten, kernel, step] :
+       {Named{"relu_", "relu", forward}, Named{"threshold_backward", "relu", backward},
+        Named{"hardtanh_", "relu6", forward}, Named{"hardtanh_backward", "relu6", backward},
+        Named{"leaky_relu", "leaky_relu", forward}, Named{"hardswish", "hardswish", forward},
+        Named{"hardsigmoid_backward", "hardsigmoid", backward}, Named{"silu", "silu", forward},
+        Named{"silu_backward", "silu", backward}, Named{"gelu_backward", "gelu", backward},
+        Named{"sigmoid", "sigmoid", forward}, Named{"tanh_backward", "tanh", backward}}) {
+    CAPTURE(aten);
+    const KinetoTrace t =
+        read(trace({op(1, fmt::format("aten::{}", aten), "[[8, 64, 4, 4], [8, 64, 4, 4]]"), gpu(1, 0, 10)}));
+    REQUIRE(t.measurements.size() == 1);
+    CHECK(t.measurements[0].kernel == fmt::format("{} 1024", kernel));
+    CHECK(t.measurements[0].step == step);
+    CHECK(measured_work(t.measurements[0]).size() == 1);
+  }
+  for (const char* other : {"aten::silu_like", "silu", "aten::_backward"}) {
+    CAPTURE(other);
+    CHECK(read(trace({op(1, other, "[[8, 64, 4, 4]]"), gpu(1, 0, 10), op(2, "aten::relu", "[[8, 64, 4, 4]]"),
+                      gpu(2, 20, 90)}))
+              .measurements.size() == 1);
+  }
+}
+
 TEST_CASE("several runs of a kernel count as their median, precisions stay apart") {
   const KinetoTrace t = read(
       trace({op(1, "aten::relu", "[[8, 64, 4, 4]]"), gpu(1, 0, 10), op(2, "aten::relu", "[[8, 64, 4, 4]]"),

@@ -106,9 +106,9 @@ TEST_CASE("wrong profiles are refused with line and column") {
   CHECK(
       profile_error("device,kernel,batch,step,images_per_s\nk80,convolution 3x3,8,forward,10\n") ==
       ":2:1: kernel: expected 'convolution IN>OUT KHxKW/STRIDE HxW' (of the output; 'groups G' may follow), "
-      "'matmul IN>OUT', 'batch_norm CHANNELS HxW', 'relu VALUES', 'add VALUES', 'max_pool CHANNELS HxW>HxW' "
-      "or "
-      "'update PARAMETERS', found 'convolution 3x3'");
+      "'matmul IN>OUT', 'batch_norm CHANNELS HxW', 'relu VALUES' (or relu6, leaky_relu, hardswish, "
+      "hardsigmoid, silu, gelu, sigmoid, tanh), 'add VALUES', 'max_pool CHANNELS HxW>HxW' or 'update "
+      "PARAMETERS', found 'convolution 3x3'");
   // Sizes whose product no whole number holds
   CHECK(profile_error(
             "device,kernel,batch,step,images_per_s\nk80,matmul 999999999999>999999999999,8,forward,10\n")

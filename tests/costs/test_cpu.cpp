@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include "models/layer_costs.h"
 #include "sim/costs/cost_model.h"
 #include "tests/costs/works.h"
 #include "tests/support/approx.h"
@@ -140,6 +141,40 @@ TEST_CASE("PyTorch's pooling on a CPU goes through its windows value by value, b
   const double windows_s = images * pooling.flops_per_image / (cpu.peak_flops.at(Precision::fp32) * 0.002);
   CHECK(time_s(Layout::nchw) == approx(windows_s).epsilon(1e-9));
   CHECK(time_s(Layout::nhwc) < windows_s / 2);
+  // The mean of a whole channel is a sum: as quick in either layout.
+  pooling.is_whole_mean = true;
+  CHECK(time_s(Layout::nchw) == time_s(Layout::nhwc));
+}
+
+TEST_CASE("exponentials take a CPU's time beside moving values, and nothing on GPUs and exact devices") {
+  const Model model =
+      read_model(parse_yaml("{name: own, input: [64, 32, 32], layers: [{name: a, kind: hardswish}, "
+                            "{name: b, kind: silu}, {name: c, kind: adaptive_avg_pool}]}",
+                            "m.yaml"));
+  TrainingOptions options;
+  options.framework = Framework::pytorch;
+  const double images = 8, values = 64 * 32 * 32;
+  const auto longer_s = [&](const DeviceType& device, Phase phase) {
+    const auto time_s = [&](std::size_t layer) {
+      const LayerCosts costs = layer_costs(model, layer);
+      const KernelCost& cost = phase == Phase::forward ? *costs.forward : *costs.data_gradient;
+      return operation_time_s(layer_work(model, layer, costs.kernel, cost, phase, Precision::fp32), images,
+                              Software(options), device);
+    };
+    return time_s(1) - time_s(0);  // both do 5 FLOPs a value on as many bytes
+  };
+  const DeviceType cpu = load_device("epyc-7763", {});
+  // 65 and 58 FLOPs of the peak
+  CHECK(longer_s(cpu, Phase::forward) ==
+        approx(65 * images * values / cpu.peak_flops.at(Precision::fp32)).epsilon(1e-6));
+  CHECK(longer_s(cpu, Phase::data_gradient) ==
+        approx(58 * images * values / cpu.peak_flops.at(Precision::fp32)).epsilon(1e-6));
+  DeviceType exact = works::ideal();
+  exact.cpu = true;
+  for (const DeviceType& device : {exact, load_device("v100-sxm2-16gb", {})})
+    for (const Phase phase : {Phase::forward, Phase::data_gradient}) CHECK(longer_s(device, phase) == 0);
+  const LayerCosts mean = layer_costs(model, 2);
+  CHECK(layer_work(model, 2, mean.kernel, *mean.forward, Phase::forward, Precision::fp32).is_whole_mean);
 }
 
 TEST_CASE("on GPUs and devices with given efficiencies, PyTorch's tensors are in the order of the kernels") {

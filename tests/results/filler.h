@@ -124,8 +124,8 @@ inline bool members_set(const PhaseResult& v) {
   return all_set(a, b, c, d, e, f, g, h);
 }
 inline bool members_set(const ReconfigurationResult& v) {
-  const auto& [a, b, c, d, e] = v;
-  return all_set(a, b, c, d, e);
+  const auto& [a, b, c, d, e, f] = v;
+  return all_set(a, b, c, d, e, f);
 }
 inline bool members_set(const Staleness& v) {
   const auto& [a, b] = v;

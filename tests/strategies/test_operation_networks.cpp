@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
@@ -78,7 +79,8 @@ TEST_CASE(
     "operation networks: inputs come before their operations, and all but updates and the last states are "
     "read") {
   for (const OperationNetwork& network :
-       {grid(), transformer_network({2, 4, 16, 64, 256, 100}, Optimizer::sgd, false)}) {
+       {grid(), transformer_network({2, 4, 16, 64, 256, 100}, Optimizer::sgd, false),
+        video_network({2, 8, 16, 1, 4, 2, 5, 2, 5}, Optimizer::sgd, false)}) {
     std::vector<int> readers(network.nodes.size(), 0);
     for (NodeId id = 0; id < network.nodes.size(); ++id)
       for (const NodeId input : network.nodes[id].inputs) {
@@ -168,6 +170,45 @@ TEST_CASE("operation networks: a residual block's input has the gradients of bot
   CHECK(count(network, ".update") == count(network, ".kernel.update") + count(network, ".scale.update") + 1);
 }
 
+TEST_CASE("operation networks: parameters and products of a video network by hand") {
+  const double h = 8, c = 16, side = 4, taps = 2 * 5 * 5, layers = 3, steps = 5;  // six frames
+  const OperationNetwork network = video_network({3, 8, 16, 1, 4, 2, 6, 2, 5}, Optimizer::adam, false);
+  const auto of_layer = [&](double in) {
+    const double gates = taps * (in * 7 * h + h * 4 * h + h * 3 * h + 2 * h * h) + 2 * h * h;
+    const double biases = (7 + 4 + 3 + 1 + 1 + 1) * h, norms = 2 * (7 + 4 + 3 + 1) * h;
+    return gates + biases + norms;
+  };
+  CHECK(network.parameters() == of_layer(c) + (layers - 1) * of_layer(h) + 2 * h * c + c);
+  // Forward: every convolution at 2 x 4 x 4 places but for the last, at 4 x 4; attention over all cells so far.
+  const double places = 2 * side * side;
+  double convolved = 0, attended = 0;
+  for (int step = 0; step < steps; ++step) {
+    for (int l = 0; l < layers; ++l) {
+      const double in = l == 0 ? c : h;
+      convolved += 2 * places * (taps * (in * 7 * h + h * 4 * h + h * 3 * h + 2 * h * h) + 2 * h * h);
+      attended += 2 * 2 * places * h * (step + 1) * places;
+    }
+    convolved += 2 * side * side * 2 * h * c;
+  }
+  const auto forward = [&](KernelKind kind) {
+    double sum = 0;
+    for (const auto& node : network.nodes)
+      if (node.work.kind == kind && node.work.phase == Phase::forward) sum += node.work.flops_per_image;
+    return sum;
+  };
+  CHECK(forward(KernelKind::convolution) == approx(convolved).epsilon(1e-12));
+  CHECK(forward(KernelKind::matmul) == approx(attended).epsilon(1e-12));
+  // A predicted frame is the next one's input: its gradient comes back from there, and from the loss.
+  CHECK(count(network, "frame.3.gradient_sum") == 1);
+  CHECK(count(network, "image.") == 2);
+  // The memory of a step goes through all layers, then to the first layer of the next step.
+  const auto& kept = named(network, "layer0.1.memory_kept");
+  const auto memory = static_cast<NodeId>(&named(network, "layer2.0.memory_new") - network.nodes.data());
+  CHECK(std::count(kept.inputs.begin(), kept.inputs.end(), memory) == 1);
+  // The cells of all steps before are recalled.
+  CHECK(named(network, "layer1.4.history").elements_per_sample == 5 * places * h);
+}
+
 TEST_CASE("operation networks: files are read strictly") {
   const auto error = [](const std::string& text) -> std::string {
     try {
@@ -180,6 +221,14 @@ TEST_CASE("operation networks: files are read strictly") {
   CHECK(error("{network: {kind: recurrent, layers: 2, steps: 3, hidden: 8, vocabulary: 9, heads: 2}, "
               "device: v100-sxm2-32gb, batch: 1, optimizer: adam}")
             .find("network.heads") != std::string::npos);
+  for (const auto& [keys, told] :
+       {std::pair{"side: 30", "network.patch: side (30) is not a multiple of patch (4)"},
+        std::pair{"given: 21", "network.given: 21 given frames, of 20 in all"}})
+    CHECK(error(fmt::format(
+                    "{{network: {{kind: video, layers: 1, hidden: 8, {}}}, device: v100-sxm2-32gb, batch: 1, "
+                    "optimizer: adam}}",
+                    keys))
+              .ends_with(told));
   CHECK(
       error("{network: {kind: lstm}, device: v100-sxm2-32gb, batch: 1, optimizer: adam}").find("recurrent") !=
       std::string::npos);

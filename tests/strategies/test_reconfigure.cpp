@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <random>
 
 #include "sim/replay/replay.h"
 #include "strategies/elastic/reconfigure.h"
@@ -54,6 +56,38 @@ TEST_CASE(
                "checkpoint_read: 20s}"),
       lab.graph(), 1);
   CHECK(change.pause_s == 27);
+}
+
+TEST_CASE("reconfigure: the interval of a pause is that of draws of the parts that are not stated") {
+  const lab::Experiment lab = million(4);
+  CHECK(restart(times_of(round_times), lab.graph(), 4).longer_s == 0);
+  CHECK(restart(times_of(round_times), lab.graph(), 4).shorter_s == 0);
+  // One part: a factor of two either way.
+  const Reconfiguration one = restart(times_of("{process_start: 0s, graph_build: 0s, communicator: 0s, "
+                                               "communicator_per_device: 0s, storage: 1GB/s}"),
+                                      lab.graph(), 4);
+  CHECK(one.longer_s == approx(4.3).epsilon(0.01));
+  CHECK(one.shorter_s == approx(4.3 / 2).epsilon(0.01));
+  // All parts: four of five sums of drawn ones lie within, but for the sum of squares, which is no sum of lognormals.
+  constexpr unsigned seed = 29;
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  std::normal_distribution<double> normal;
+  const RestartTimes times;
+  const Reconfiguration all = restart(times, lab.graph(), 4);
+  int inside = 0;
+  constexpr int draws = 20'000;
+  for (int i = 0; i < draws; ++i) {
+    const auto drawn = [&](double time_s, double spread) {
+      return time_s * std::exp(spread * normal(random));
+    };
+    const double pause_s = drawn(2 * 4e6 / times.storage_Bps, 0.54) + drawn(times.process_start_s, 0.54) +
+                           drawn(times.framework_init_s, 0.54) + drawn(times.graph_build_s, 0.63) +
+                           drawn(times.communicator(4), 0.54);
+    inside += pause_s >= all.pause_s - all.shorter_s && pause_s <= all.pause_s + all.longer_s ? 1 : 0;
+  }
+  CHECK(inside > 0.75 * draws);
+  CHECK(inside < 0.85 * draws);
 }
 
 TEST_CASE(

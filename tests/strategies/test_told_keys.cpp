@@ -75,6 +75,7 @@ TEST_CASE("told keys: every kind of operation network takes those that its table
               network_within("", ""));
   CHECK(told::check(keys_of_network("residual"), "kind: residual, blocks: [1, 1, 1, 1], widen: 1",
                     network_within("", "")) == 2);
+  told::check(keys_of_network("video"), "kind: video, layers: 1, hidden: 4", network_within("", ""));
   const std::vector<KeyText> keys = keys_of_network("recurrent");
   told::check(told::parts_of(keys, "characters"), characters,
               network_within(recurrent + ", characters: {", "}"));

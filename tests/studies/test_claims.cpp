@@ -181,6 +181,17 @@ TEST_CASE("claims: wrong files of claims are refused with the place") {
   CHECK(error_of(speedup).empty());
 }
 
+TEST_CASE("claims: what is divided by 0 is no value that any verdict could be of") {
+  for (const char* value :
+       {"many.step_time_s / (many.devices - n)", "(many.devices - n) / (many.devices - n)"}) {
+    std::string infinite = speedup;
+    const std::string finite = "one.step_time_s / many.step_time_s / n";
+    infinite.replace(infinite.find(finite), finite.size(), value);
+    CHECK(error_of(infinite).find("value of 'speedup' (2 devices) is") != std::string::npos);
+    CHECK(error_of(infinite).ends_with("what it divides by is 0"));
+  }
+}
+
 TEST_CASE("claims: every sentence of an abstract has claims that judge it, or says why it has none") {
   for (const std::string& name : thesis_names()) {
     CAPTURE(name);

@@ -150,9 +150,11 @@ std::string elastic_section(const ReportContext& context) {
       for (const ReconfigurationResult& change : context.run(r).reconfigurations) {
         if (change.from == change.to && change.pause_s == 0) continue;  // other steps, on the same devices
         if (++changes > most_rows) continue;
-        rows.push_back({{context.run(r).id, fmt::format("{} to {}", change.from, change.to),
-                         std::to_string(change.at_step), std::to_string(change.first_step),
-                         format_time(change.pause_s)}});
+        rows.push_back(
+            {{context.run(r).id, fmt::format("{} to {}", change.from, change.to),
+              std::to_string(change.at_step), std::to_string(change.first_step), format_time(change.pause_s),
+              fmt::format("{} to {}", format_time(change.pause_interval_s[0]),
+                          format_time(change.pause_interval_s[1]))}});
       }
     if (all.empty() || ++models > most_models) continue;
     const std::vector<std::size_t> runs = fastest(context, all, most_of_model);
@@ -167,7 +169,8 @@ std::string elastic_section(const ReportContext& context) {
                        {"devices"},
                        {"asked for at step", true},
                        {"first step after it", true},
-                       {"pause", true}},
+                       {"pause", true},
+                       {"80 % interval", true}},
                       rows);
   if (changes > most_rows)
     out += html_paragraph(

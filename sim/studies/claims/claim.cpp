@@ -242,6 +242,9 @@ JudgedClaim ClaimSpec::judge_cell(const RecordTables& tables, const Scope& cell,
     Scope inner = cell;
     inner.insert(over_[i].begin(), over_[i].end());
     const double one = each.emplace_back(value(tables, inner, wrong));
+    if (!wrong && !std::isfinite(one))
+      throw InputError(expression_pos_, fmt::format("value of '{}' ({}) is {}: what it divides by is 0",
+                                                    told(claim_, inner), told(setup_, inner), one));
     if (i == 0 || (take_ == "max" ? one > judged.ours : one < judged.ours)) {
       judged.ours = one;
       shown = inner;

@@ -45,6 +45,20 @@ struct ResidualNetwork {
 };
 OperationNetwork residual_network(const ResidualNetwork& shape, Optimizer optimizer, bool clip);
 
+/// Frames of a video that follow on given ones, by layers of eidetic LSTM cells that see a window of frames with
+/// convolutions in space and time, and recall all their earlier states by attention (Wang et al., Eidetic 3D LSTM:
+/// A Model for Video Prediction and Beyond, ICLR 2019, section 3).
+struct VideoNetwork {
+  int layers = 0;
+  double hidden = 0;             ///< channels of a cell
+  double side = 64, colors = 1;  ///< of a frame, in pixels, and channels of one
+  double patch = 4;              ///< so many times so many pixels are the channels of one place
+  int given = 10,
+      frames = 20;  ///< of a sample; those after the given ones are predicted from the ones before
+  int kernel_depth = 2, kernel = 5;
+};
+OperationNetwork video_network(const VideoNetwork& shape, Optimizer optimizer, bool clip);
+
 /// An operation network, and what it is executed on: a file of configs/networks.
 struct OperationNetworkFile {
   std::string name;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -82,6 +83,22 @@ Keys<ResidualNetwork> residual_keys() {
           integer_key<R>("classes", 1, widest, "of the last layer", &R::classes)};
 }
 
+Keys<VideoNetwork> video_keys() {
+  using V = VideoNetwork;
+  constexpr std::int64_t largest_image = 4096, most_frames = 1'000, largest_kernel = 31;
+  return {
+      size_key<V>("layers", most_layers, "of cells", &V::layers),
+      size_key<V>("hidden", widest, "channels of a cell", &V::hidden),
+      integer_key<V>("side", 1, largest_image, "of a frame in pixels, a multiple of patch", &V::side),
+      integer_key<V>("colors", 1, widest, "channels of a pixel", &V::colors),
+      integer_key<V>("patch", 1, largest_image, "side of the pixels that are the channels of one place",
+                     &V::patch),
+      integer_key<V>("given", 1, most_frames, "frames of a video that are given", &V::given),
+      integer_key<V>("frames", 2, most_frames, "with those that are predicted", &V::frames),
+      integer_key<V>("kernel_depth", 1, largest_kernel, "frames that a convolution sees", &V::kernel_depth),
+      integer_key<V>("kernel", 1, largest_kernel, "side of a convolution's window", &V::kernel)};
+}
+
 void check_shape(YamlMap& map, const RecurrentNetwork& shape) {
   if (const std::int64_t cells = std::int64_t{shape.layers} * shape.steps; cells > most_cells)
     map.fail("steps", fmt::format("{} layers of {} steps are {} cells; at most {}, so {} steps", shape.layers,
@@ -110,6 +127,17 @@ void check_shape(YamlMap& map, const ResidualNetwork& shape) {
   if (static_cast<int>(shape.image) % reduction != 0)
     map.fail("image",
              fmt::format("{} is not a multiple of 32, by which the network reduces its maps", shape.image));
+}
+
+void check_shape(YamlMap& map, const VideoNetwork& shape) {
+  if (std::fmod(shape.side, shape.patch) != 0)
+    map.fail("patch",
+             fmt::format("side ({:.0f}) is not a multiple of patch ({:.0f})", shape.side, shape.patch));
+  if (shape.given > shape.frames)
+    map.fail("given", fmt::format("{} given frames, of {} in all", shape.given, shape.frames));
+  if (const std::int64_t cells = std::int64_t{shape.layers} * shape.frames; cells > most_cells / 2)
+    map.fail("layers", fmt::format("{} layers of {} frames are {} cells; at most {}", shape.layers,
+                                   shape.frames, cells, most_cells / 2));
 }
 
 /// A kind of network as users write it.
@@ -142,7 +170,9 @@ const std::vector<NetworkEntry>& network_registry() {
       network_entry("transformer", "encoder and decoder of attention blocks", transformer_keys(),
                     &transformer_network),
       network_entry("residual", "bottleneck blocks of convolutions in four stages", residual_keys(),
-                    &residual_network)};
+                    &residual_network),
+      network_entry("video", "eidetic LSTM cells that predict frames of a video", video_keys(),
+                    &video_network)};
   return registry;
 }
 
