@@ -72,17 +72,30 @@ struct RandomCluster {
   int devices = 1;  ///< a host
   std::string interconnect = "{kind: none}";
   std::vector<std::string> precisions = {};  ///< beside fp32, with the same peak
+  /// Of the servers of another kind (`crate`), and what their devices have over those of the first: all 1 but one.
+  int other_devices = 1;
+  double other_peak = 1, other_memory_Bps = 1, other_power = 1;
 
   std::string text() const {
-    std::string peaks = fmt::format("fp32: {:.6f}TFLOPS", peak_flops / 1e12);
-    for (const std::string& precision : precisions)
-      peaks += fmt::format(", {}: {:.6f}TFLOPS", precision, peak_flops / 1e12);
     return fmt::format(
         "{{name: lab, nodes: {}, fabric: {{kind: {}, bandwidth: {:.6f}GB/s, latency: {:.6f}us}}, servers: "
-        "{{box: "
-        "{{devices: [{{device: ideal, count: {}}}], interconnect: {}}}}}, devices: {{ideal: {{peak: {{{}"
-        "}}, memory: 16GiB, memory_bandwidth: {:.6f}GB/s, efficiency: 1.0}}}}}}",
-        nodes, fabric, bandwidth_Bps / 1e9, latency_s * 1e6, devices, interconnect, peaks, memory_Bps / 1e9);
+        "{{box: {{devices: [{{device: ideal, count: {}}}], interconnect: {}}}, "
+        "crate: {{devices: [{{device: other, count: {}}}], interconnect: {}}}}}, "
+        "devices: {{ideal: {}, other: {}}}}}",
+        nodes, fabric, bandwidth_Bps / 1e9, latency_s * 1e6, devices, interconnect, other_devices,
+        other_devices == devices ? interconnect : "{kind: pcie, bandwidth: 3GB/s, latency: 5us}",
+        device_text(1, 1, 1), device_text(other_peak, other_memory_Bps, other_power));
+  }
+
+ private:
+  std::string device_text(double peak, double memory, double power) const {
+    std::string peaks = fmt::format("fp32: {:.6f}TFLOPS", peak * peak_flops / 1e12);
+    for (const std::string& precision : precisions)
+      peaks += fmt::format(", {}: {:.6f}TFLOPS", precision, peak * peak_flops / 1e12);
+    return fmt::format(
+        "{{peak: {{{}}}, memory: 16GiB, memory_bandwidth: {:.6f}GB/s, efficiency: 1.0, idle_power: {:.6f}W, "
+        "peak_power: {:.6f}W}}",
+        peaks, memory * memory_Bps / 1e9, 50 * power, 250 * power);
   }
 };
 
@@ -111,7 +124,8 @@ inline const std::vector<std::string>& interconnects() {
   return table;
 }
 
-/// 1 to 5 hosts of 1 or 4 devices, some with a straggler among them.
+/// 1 to 7 hosts of 1 or 4 devices, some with a straggler among them, some with servers of another kind, whose devices
+/// differ in one thing: peak, bandwidth of their memory, power, or how many a host has.
 inline RandomCluster random_cluster(Dice& dice, const std::string& fabric) {
   RandomCluster cluster;
   cluster.fabric = fabric;
@@ -122,9 +136,27 @@ inline RandomCluster random_cluster(Dice& dice, const std::string& fabric) {
     cluster.interconnect = dice.one_of(interconnects());
   }
   const int hosts = dice.between(1, 4);
-  cluster.nodes = fmt::format("[{{name: n, count: {}, server: box{}}}{}]", hosts,
+  cluster.other_devices = cluster.devices;
+  std::string others;
+  if (dice.between(0, 2) == 0) {
+    others = fmt::format(", {{name: other, count: {}, server: crate}}", dice.between(1, 2));
+    switch (dice.between(0, 3)) {
+      case 0:
+        cluster.other_peak = 0.6;
+        break;
+      case 1:
+        cluster.other_memory_Bps = 0.4;
+        break;
+      case 2:
+        cluster.other_power = 1.7;
+        break;
+      default:
+        cluster.other_devices = cluster.devices == 1 ? 1 : 2;
+    }
+  }
+  cluster.nodes = fmt::format("[{{name: n, count: {}, server: box{}}}{}{}]", hosts,
                               dice.coin() ? "" : ", speed_spread: 0.2",
-                              dice.coin() ? "" : ", {name: slow, count: 1, server: box, speed: 0.7}");
+                              dice.coin() ? "" : ", {name: slow, count: 1, server: box, speed: 0.7}", others);
   return cluster;
 }
 
