@@ -42,8 +42,9 @@ struct PlacedPass {
       first.push_back(stage.backward.size());
       for (const PlanOp& op : step.ops) stage.backward.push_back(stage_op(op));
       if (!step.takes_in) continue;
-      stage.backward.back().op = *step.takes_in;
-      stage.backward.back().again = true;  // the operation itself runs elsewhere
+      StageOp& taking = stage.backward[first.back() + step.takes_in->op];
+      taking.op = step.takes_in->gradient;
+      taking.again = true;  // the operation itself runs elsewhere
     }
     first.push_back(stage.backward.size());
     for (const PlanOp& op : device.update) stage.update.push_back(stage_op(op));
@@ -84,50 +85,57 @@ class PlacedPlanner {
   void begin_meaning() {
     Meaning& meaning = *(plan_.meaning = std::make_shared<Meaning>());
     meaning.layouts = work_.meaning->layouts;
-    meaning.has_images = work_.meaning->has_images;
     meaning.lanes.assign(machine_.endpoint_count(), 0);
-    for (EndpointId e = 0; e < machine_.endpoint_count(); ++e) meaning.positions.push_back(e);
+    meaning.positions.assign(machine_.endpoint_count(), 0);
+    for (std::uint32_t r = 0; r < work_.replicas; ++r)
+      for (EndpointId device = 0; device < work_.devices_a_replica; ++device) {
+        meaning.lanes[endpoint(r, device)] = r;
+        meaning.positions[endpoint(r, device)] = device;
+        meaning.has_images.push_back(work_.meaning->has_images[device]);
+      }
   }
 
-  /// What an operation means of a micro-batch.
-  OpMeaning meaning_of(const PlanOp& op, std::int64_t micro_batch) const {
-    OpMeaning meaning = work_.meaning->operations[op.meaning];
-    meaning.micro_batch = micro_batch;
-    meaning.images.first += static_cast<double>(micro_batch) * work_.images;
-    return meaning;
+  /// Of the first replica; those of the others come next (ImageRange).
+  ImageRange images_of(std::int64_t micro_batch) const {
+    return {static_cast<double>(micro_batch) * work_.replicas * work_.images, work_.images};
   }
 
-  /// Tells it of the operations of a device's passes as they are added.
+  /// Tells it of the operations of a device's passes, and of its update, as they are added.
   class PassMeaning : public PassMessages {
    public:
-    PassMeaning(const PlacedPlanner& planner, const PlacedDevice& device) : planner_(planner) {
+    PassMeaning(const PlacedPlanner& planner, const PlacedDevice& device)
+        : planner_(planner), update_(device.update) {
       for (const PlacedStep& step : device.steps)
         for (const PlanOp& op : step.ops) ops_.push_back(&op);
     }
     void before(const Pass&, std::size_t, ComputeTasks&) override {}
-    void after(const Pass& pass, std::size_t position, ComputeTasks& tasks) override {
-      if (const PlanOp& op = *ops_[position]; op.meaning != no_meaning)
-        tasks.mean(*planner_.plan_.meaning, planner_.meaning_of(op, pass.micro_batch));
+    void after(const Pass&, std::size_t, ComputeTasks&) override {}
+    void mean(const Pass& pass, std::size_t position, OpMeaning& meaning) const override {
+      meaning = of(*ops_[position]);
+      const OpId id = meaning.operation;
+      if (id != no_meaning && planner_.graph_.operations[id].phase == Phase::update) return;
+      meaning.micro_batch = pass.micro_batch;
+      meaning.images = planner_.images_of(pass.micro_batch);
+    }
+    void mean_update(std::size_t position, OpMeaning& meaning) const override {
+      meaning = of(update_[position]);
     }
 
    private:
+    OpMeaning of(const PlanOp& op) const {
+      return op.meaning == no_meaning ? OpMeaning{} : planner_.work_.meaning->operations[op.meaning];
+    }
+
     const PlacedPlanner& planner_;
+    const std::vector<PlanOp>& update_;
     std::vector<const PlanOp*> ops_;
   };
-
-  void mean_update(const PlacedDevice& device, Task& update) const {
-    for (std::size_t i = 0; i < device.update.size(); ++i) {
-      if (device.update[i].meaning == no_meaning) continue;
-      update.ops[i].meaning = static_cast<std::uint32_t>(plan_.meaning->operations.size());
-      plan_.meaning->operations.push_back(meaning_of(device.update[i], 0));
-    }
-  }
 
   std::uint32_t meaning_of(const PlacedMessage& message, std::uint32_t micro_batch) {
     if (!work_.meaning) return no_meaning;
     CommMeaning meaning = message.meaning;
     meaning.micro_batch = micro_batch;
-    meaning.images = {micro_batch * work_.images, work_.images};
+    meaning.images = images_of(micro_batch);
     plan_.meaning->communications.push_back(std::move(meaning));
     return static_cast<std::uint32_t>(plan_.meaning->communications.size() - 1);
   }
@@ -269,7 +277,7 @@ class PlacedPlanner {
     const PlacedPass pass(device);
     PassMeaning meaning(*this, device);
     ReplicaProgram program(graph_, pass.stage, {&group}, role, 1, {{true, 0, work_.images, ""}},
-                           plan_.meaning ? &meaning : nullptr);
+                           plan_.meaning ? &meaning : nullptr, plan_.meaning.get());
     std::vector<std::uint32_t> left(device.steps.size(),
                                     work_.micro_batches);  // that have a step before them
     std::vector<TaskId> sent;
@@ -279,10 +287,7 @@ class PlacedPlanner {
       add_step(device.steps[s], of, program, {pass.first[s], pass.first[s + 1]}, sent);
     }
     if (!order.empty()) program.end_passes();
-    if (!device.update.empty()) {
-      program.update("");
-      if (plan_.meaning) mean_update(device, role.program.back());
-    }
+    if (!device.update.empty()) program.update("");
     program.end();
     return role;
   }
@@ -319,9 +324,8 @@ class PlacedPlanner {
 
 }  // namespace
 
-void PlacedWork::mean(PlanOp& op, OpMeaning of) {
+void PlacedWork::mean(PlanOp& op, const OpMeaning& of) {
   if (!meaning) return;
-  of.images = {0, images};
   op.meaning = static_cast<std::uint32_t>(meaning->operations.size());
   meaning->operations.push_back(of);
 }

@@ -34,9 +34,13 @@ struct PlacedStep {
   std::vector<std::uint32_t> receives;  ///< messages that it waits for
   std::vector<PlanOp> ops;
   std::vector<std::uint32_t> sends;  ///< messages that leave at its end
-  /// A weight gradient that another device has made: the step's last operation adds it to those here, which the
-  /// device's update uses.
-  std::optional<OpId> takes_in{};
+  /// A weight gradient of which other devices have made all or parts: an operation of the step adds these to
+  /// those here, and the device's update uses the sum.
+  struct TakenIn {
+    OpId gradient;
+    std::size_t op;  ///< among the step's
+  };
+  std::optional<TakenIn> takes_in{};
 };
 
 /// A device with its own part of the work, or several that do the same.
@@ -63,12 +67,12 @@ struct PlacedWork {
   /// r * devices_a_replica + d, and works on images of its own.
   std::uint32_t replicas = 1;
   std::uint32_t devices_a_replica = 0;
-  /// Where it is asked for: layouts, who has images, and what the operations of the devices (by
-  /// PlanOp::meaning) mean of micro-batch 0. A device's position is its number. Of one replica only.
+  /// Where it is asked for: layouts, and of the first replica's devices who has images, and what the operations
+  /// (by PlanOp::meaning) mean, but for micro-batches and images. A device's position is its number.
   std::shared_ptr<Meaning> meaning{};
 
   /// Notes what an operation means, where that is asked for.
-  void mean(PlanOp& op, OpMeaning of);
+  void mean(PlanOp& op, const OpMeaning& of);
 };
 
 /// The plan of placed work. A device goes through its steps in their order; of several micro-batches, which

@@ -11,6 +11,16 @@ BucketRange part_of(std::size_t elements, std::size_t number, std::size_t parts)
   return {elements * number / parts, elements * (number + 1) / parts};
 }
 
+namespace {
+
+template <class Real>
+void add_to(std::vector<Real>& sum, const std::vector<Real>& values) {
+  sum.resize(std::max(sum.size(), values.size()), Real{0});
+  for (std::size_t e = 0; e < values.size(); ++e) sum[e] += values[e];
+}
+
+}  // namespace
+
 template <class Real>
 Member<Real>::Member(const Lesson& lesson, const Meaning& meaning, std::string name, EndpointId id,
                      const ParameterValues<Real>& parameters)
@@ -43,9 +53,14 @@ typename Member<Real>::CarriedPart Member<Real>::send_part(const CommMeaning::Re
     return carried;
   }
   for (const std::size_t p : lesson_.index.parameters_of(result.layer)) {
-    const bool is_there = phase == Phase::update || !gradients_[p].empty();
-    if (!is_there) miss(fmt::format("the gradient of {} is not there", lesson_.graph.parameters[p].name));
-    carried.values.push_back(phase == Phase::update ? parameters_[p] : gradients_[p]);
+    if (phase == Phase::update) {
+      carried.values.push_back(parameters_[p]);
+      continue;
+    }
+    const auto made = made_gradients_.find({means.micro_batch, p});
+    if (made == made_gradients_.end())
+      miss(fmt::format("the gradient of {} is not there", lesson_.graph.parameters[p].name));
+    carried.values.push_back(made->second);
   }
   return carried;
 }
@@ -67,17 +82,51 @@ void Member<Real>::take_part(const CommMeaning::Result& result, const CommMeanin
   for (const CarriedPart* each : sent)
     for (std::size_t n = 0; n < of_layer.size(); ++n) {
       const std::size_t p = of_layer[n];
-      if (phase == Phase::weight_gradient) gradients_[p].resize(each->values[n].size(), Real{0});
-      for (std::size_t e = 0; e < each->values[n].size(); ++e) {
-        if (!parts.has_element(p, e, part)) continue;
-        if (phase == Phase::update)
-          parameters_[p][e] = each->values[n][e];
-        else
-          gradients_[p][e] += each->values[n][e];
+      std::vector<Real> own = each->values[n];  // of the member's part
+      for (std::size_t e = 0; e < own.size(); ++e) {
+        const bool is_own = parts.has_element(p, e, part);
+        if (is_own && phase == Phase::update) parameters_[p][e] = own[e];
+        if (!is_own) own[e] = 0;
       }
+      if (phase != Phase::weight_gradient) continue;
+      if (!parts.adds_gradients) {
+        add_to(gradients_[p], own);
+        continue;
+      }
+      ComeGradient& come = come_gradients_[{means.micro_batch, p}];
+      add_to(come.values, own);
+      come.since = now;
     }
   if (phase == Phase::update)
     parts_->take_parameters(result.layer, parts.parameter_part(result.layer, part), now);
+}
+
+/// Makes a micro-batch's gradient of a layer's parameters, which is kept where it is to be sent.
+template <class Real>
+void Member<Real>::make_gradient(const OpMeaning& means, std::int64_t first, std::uint64_t began,
+                                 std::uint32_t layer) {
+  if (!parts_->lesson().sends_gradients_of.contains(layer)) {
+    parts_->run(means, first, began, version_of(means.micro_batch), gradients_);
+    return;
+  }
+  ParameterValues<Real> made(gradients_.size());
+  parts_->run(means, first, began, version_of(means.micro_batch), made);
+  for (const std::size_t p : lesson_.index.parameters_of(layer)) {
+    add_to(made_gradients_[{means.micro_batch, p}], made[p]);
+    add_to(gradients_[p], made[p]);
+  }
+}
+
+/// Adds the gradient of a layer's parameters that has come of a micro-batch to those that are there.
+template <class Real>
+void Member<Real>::take_in_gradient(const OpMeaning& means, std::uint64_t began) {
+  for (const std::size_t p : lesson_.index.parameters_of(means.layer)) {
+    const auto come = come_gradients_.find({means.micro_batch, p});
+    if (come == come_gradients_.end() || come->second.since > began)
+      miss(fmt::format("does not wait for the gradient of {}", lesson_.graph.parameters[p].name));
+    add_to(gradients_[p], come->second.values);
+    come_gradients_.erase(come);
+  }
 }
 
 template <class Real>
@@ -92,6 +141,7 @@ void Member<Real>::begin_step(std::int64_t step, std::int64_t position, double l
   values_.begin_step(step, position, loss_scale);
   if (parts_) parts_->begin_step(step, position, loss_scale);
   for (std::vector<Real>& gradient : gradients_) gradient.clear();
+  made_gradients_.clear(), come_gradients_.clear();
   for (auto& [id, of] : buckets_) {
     of.copy.clear(), of.compressed.clear(), of.came.clear(), of.sums.clear();
     of.factors.clear(), of.factors_came.clear(), of.node_sums.clear();
@@ -208,7 +258,9 @@ void Member<Real>::run(const OpMeaning& means, std::int64_t first, std::uint64_t
       } else {
         if (operation.part == OperationPart::layer) need_parameters(operation.layer, began);
         const ParameterValues<Real>& parameters = version_of(means.micro_batch);
-        if (parts_)
+        if (parts_ && operation.phase == Phase::weight_gradient)
+          make_gradient(means, first, began, operation.layer);
+        else if (parts_)
           parts_->run(means, first, began, parameters, gradients_);
         else
           values_.run(means, first, began, parameters, gradients_);
@@ -236,7 +288,11 @@ void Member<Real>::run(const OpMeaning& means, std::int64_t first, std::uint64_t
       move_slowly(means.bucket);
       break;
     case OpMeaning::Act::add:
-      parts_->add(means, began);
+      if (means.operation != no_meaning &&
+          lesson_.graph.operations[means.operation].phase == Phase::weight_gradient)
+        take_in_gradient(means, began);
+      else
+        parts_->add(means, began);
       break;
     case OpMeaning::Act::serve:  // of hosts, whose tasks have no operations
     case OpMeaning::Act::collect:

@@ -159,6 +159,8 @@ class Member {
   std::size_t place_of(std::size_t parameter) const;
   void update(std::uint32_t layer, double learning_rate, std::uint64_t began);
   void need_parameters(std::uint32_t layer, std::uint64_t began) const;
+  void make_gradient(const OpMeaning& means, std::int64_t first, std::uint64_t began, std::uint32_t layer);
+  void take_in_gradient(const OpMeaning& means, std::uint64_t began);
   std::string name_of(std::uint32_t bucket) const;
 
   const Lesson& lesson_;
@@ -168,6 +170,13 @@ class Member {
   DeviceValues<Real> values_;
   std::unique_ptr<PartValues<Real>> parts_;       ///< in their place, of devices that have parts of layers
   ParameterValues<Real> parameters_, gradients_;  ///< gradients: empty until one is added
+  // Where devices send each other gradients of parameters, of the step, by micro-batch and parameter.
+  struct ComeGradient {
+    std::vector<Real> values;
+    std::uint64_t since = 0;
+  };
+  std::map<std::pair<std::int64_t, std::size_t>, std::vector<Real>> made_gradients_;
+  std::map<std::pair<std::int64_t, std::size_t>, ComeGradient> come_gradients_;  ///< not added up yet
   std::vector<OptimizerState<Real>> states_;
   using Version = std::shared_ptr<const ParameterValues<Real>>;
   bool keeps_versions_ = false;

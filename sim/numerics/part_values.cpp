@@ -8,8 +8,15 @@
 namespace convoy::inline numerics {
 PartLesson::PartLesson(const Lesson& of, const Meaning& with, std::int64_t images)
     : lesson(of), meaning(with), maps(of.graph, images), contents(of.graph, of.index) {
-  for (const OpMeaning& means : meaning.operations)
+  for (const OpMeaning& means : meaning.operations) {
+    adds_gradients = adds_gradients || means.micro_batch > 0;
     adds_all = adds_all || (means.act == OpMeaning::Act::add && means.operation == no_meaning);
+  }
+  for (const CommMeaning& means : meaning.communications)
+    for (const CommMeaning::Result& result : means.results)
+      if (result.operation != no_meaning &&
+          of.graph.operations[result.operation].phase == Phase::weight_gradient)
+        sends_gradients_of.insert(result.layer);
   for (const CommMeaning& means : meaning.communications)
     if (means.kind == CommMeaning::Kind::parts && adds_all)
       for (const CommMeaning::Result& result : means.results) added_by[result.layer] = result.to;

@@ -27,6 +27,10 @@ struct PartLesson {
   /// operation): layouts by layer, of whose gradient devices send each other parts: who adds up which elements.
   bool adds_all = false;
   std::map<std::uint32_t, std::uint32_t> added_by;
+  /// Layers of whose parameters devices send each other the gradients of a micro-batch. What comes is added to
+  /// those of the micro-batches before (OpMeaning::Act::add) where there are several.
+  std::set<std::uint32_t> sends_gradients_of;
+  bool adds_gradients = false;
 
   PartLesson(const Lesson& of, const Meaning& with, std::int64_t images);
   /// What of `whole` an endpoint has in a layout of the plan.

@@ -19,6 +19,7 @@ RoleUse GradientProver::find_uses(std::uint32_t r) const {
       const OpMeaning& means = meaning_.operations[op.meaning];
       const Event event{t, order(r).begins[t], number, means.operation, means.micro_batch, means.images};
       if (means.forgets != no_meaning) use.buckets[means.forgets].forgets.push_back(event);
+      if (means.act == Act::add) continue;  // of parts
       if (means.act != Act::compute)
         use.buckets[means.bucket].acts.at(static_cast<std::size_t>(means.act)).push_back(event);
       else if (means.operation != no_meaning)

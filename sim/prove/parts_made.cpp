@@ -19,8 +19,7 @@ void PartsProver::write(Device& device, TaskId t, const OpMeaning& means, const 
   } else if (operation.phase == Phase::forward) {
     const bool is_whole = operation.part != OperationPart::layer ||
                           work[Box::inputs] == maps_.work(operation.layer)[Box::inputs];
-    if (!is_whole && !has_replicas(meaning_))
-      throw NotCovered(fmt::format("partial sums of {}", operation.name));
+    if (!is_whole && !is_hybrid_) throw NotCovered(fmt::format("partial sums of {}", operation.name));
     if (is_whole) value.terms.clear();
     if (means.is_dropped) value.pass = means.pass;
     keep(device.outputs[{m, operation.layer}], std::move(value));
@@ -213,6 +212,35 @@ std::optional<Box> PartsProver::elements_of(const Operation& operation, const Bo
   return std::nullopt;
 }
 
+void PartsProver::take_in_gradients(Device& device, TaskId t, const OpMeaning& means) {
+  const auto come = device.come_gradients.find({means.micro_batch, means.layer});
+  std::vector<Value> taken;
+  if (come != device.come_gradients.end())
+    for (Value& value : come->second)
+      if (is_before(device, value.task, t)) taken.push_back(std::move(value));
+  if (taken.empty() || taken.size() < come->second.size())
+    throw Refuted(fmt::format("{}: does not wait for the gradient of {} of micro-batch {}", at(device, t),
+                              graph_.model.layers[means.layer].name, means.micro_batch));
+  device.come_gradients.erase(come);
+  for (Value& value : taken) {
+    value.task = t;
+    keep(device.parameter_gradients[means.layer], std::move(value));
+  }
+}
+
+void PartsProver::check_bucket_is_complete(std::uint32_t r, TaskId t, std::uint32_t bucket) const {
+  for (const EndpointId e : followed_[r]) check_bucket_is_complete(devices_[e], t, bucket);
+}
+
+void PartsProver::check_bucket_is_complete(const Device& device, TaskId t, std::uint32_t bucket) const {
+  if (is_hybrid_) return;
+  std::set<std::uint32_t> layers;
+  for (const std::size_t p : meaning_.buckets[bucket].parameters) layers.insert(graph_.parameters[p].layer);
+  for (const std::uint32_t layer : layers)
+    if (const auto update = device.updates.find(layer); update != device.updates.end())
+      check_gradient(device, layer, t, update->second.second);
+}
+
 void PartsProver::check_gradient(const Device& device, std::uint32_t layer, TaskId t, const Box& box) const {
   const std::optional<OpId> op = weight_gradient_[layer];
   if (!op)
@@ -232,16 +260,24 @@ void PartsProver::check_gradient(const Device& device, std::uint32_t layer, Task
 }
 
 void PartsProver::check_updates() const {
+  // Of placed work each replica for itself.
+  std::map<std::uint32_t, std::vector<const Device*>> replicas;
+  for (const std::vector<EndpointId>& of_role : followed_)
+    for (const EndpointId e : of_role) replicas[is_hybrid_ ? 0 : meaning_.lanes[e]].push_back(&devices_[e]);
+  for (const auto& [lane, devices] : replicas) check_updates_of(devices);
+}
+
+void PartsProver::check_updates_of(const std::vector<const Device*>& devices) const {
   std::map<std::uint32_t, std::vector<Box>> left;
   for (const Parameter& parameter : graph_.parameters) left[parameter.layer] = {maps_.work(parameter.layer)};
-  for (const Device& device : devices_)
-    for (const auto& [layer, update] : device.updates) {
+  for (const Device* device : devices)
+    for (const auto& [layer, update] : device->updates) {
       const Box part = parameter_part(layer, update.second);
       if (part.empty()) continue;
       std::vector<Box> rest{part};
       for (const Box& box : left[layer]) subtract(rest, box);
-      if (!rest.empty() && !has_replicas(meaning_))
-        throw Refuted(fmt::format("{}: another device updates {}, too", at(device, update.first),
+      if (!rest.empty() && !is_hybrid_)
+        throw Refuted(fmt::format("{}: another device updates {}, too", at(*device, update.first),
                                   of_layer(layer, rest.front())));
       subtract(left[layer], part);
     }

@@ -52,6 +52,9 @@ struct Device {
   /// Of gradients, at any time.
   std::map<std::pair<std::int64_t, std::uint32_t>, std::vector<Box>> sent_parts;
   std::map<std::uint32_t, std::vector<Value>> parameter_gradients, parameters;  ///< by layer
+  /// Gradients of parameters that have come and are not added to those of other micro-batches; by micro-batch,
+  /// layer.
+  Outputs come_gradients;
   std::vector<Value> images;
   std::map<std::uint32_t, std::pair<TaskId, Box>> updates;  ///< by layer
   std::set<std::uint32_t> updated;                          ///< layers, by what has been visited
@@ -194,9 +197,19 @@ class PartsProver : public ParameterParts {
 
   // Parameters.
 
+  bool is_of_parameters(OpId op) const {
+    return op != no_meaning && graph_.operations[op].phase == Phase::weight_gradient;
+  }
+  /// Adds the gradients that have come of a micro-batch to those of others.
+  void take_in_gradients(Device& device, TaskId t, const OpMeaning& means);
   void check_gradient(const Device& device, std::uint32_t layer, TaskId t, const Box& box) const;
-  /// Every parameter has one device that updates it.
+  /// Of placed work: gradients are complete before the device sends them to those of other replicas, whether it
+  /// has made them or others have.
+  void check_bucket_is_complete(std::uint32_t r, TaskId t, std::uint32_t bucket) const;
+  void check_bucket_is_complete(const Device& device, TaskId t, std::uint32_t bucket) const;
+  /// Every parameter has one device that updates it; of placed work, in each replica.
   void check_updates() const;
+  void check_updates_of(const std::vector<const Device*>& devices) const;
 
   // Messages.
 
@@ -255,6 +268,8 @@ class PartsProver : public ParameterParts {
   const TensorBytes tensor_bytes_;
   const Machine& machine_;
   const HappensBefore& order_;
+  const bool is_hybrid_;   ///< not placed: parts are added up by collectives
+  bool adds_all_ = false;  ///< whoever has elements of a tensor adds up all parts of their gradient at once
   std::int64_t micro_batches_ = 1;
   std::uint32_t lane_count_ = 1;  ///< replicas of the groups
   LayerMaps maps_;

@@ -156,7 +156,8 @@ std::vector<Value> PartsProver::best_gradients(const Device& device, TaskId t, s
                                                OpId only) const {
   std::vector<Value> found, best;
   const bool of_sum = only != no_meaning && is_sum(only);
-  find_gradients(device, device.gradients, t, micro_batch, layer, found, of_sum);
+  // A layer that hands its gradient on has added up all parts of it first.
+  find_gradients(device, device.gradients, t, micro_batch, layer, found, of_sum || adds_all_);
   if (!of_sum) keep_only(only, found);
   std::stable_sort(found.begin(), found.end(),
                    [](const Value& a, const Value& b) { return a.terms.size() > b.terms.size(); });
@@ -236,7 +237,7 @@ void PartsProver::read_all(const Device& device, TaskId t, const OpMeaning& mean
 
 bool PartsProver::has_images(const Device& device, TaskId t, std::int64_t micro_batch,
                              std::vector<Box> wanted) const {
-  if (has_replicas(meaning_)) return true;
+  if (is_hybrid_) return true;
   if (device.endpoint < meaning_.has_images.size() && meaning_.has_images[device.endpoint]) return true;
   for (const Value& value : device.images)
     if (value.micro_batch == micro_batch && is_before(device, value.task, t)) subtract(wanted, value.box);

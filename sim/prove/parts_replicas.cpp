@@ -13,7 +13,7 @@ void PartsProver::find_lanes() {
   const std::size_t count = machine_.endpoint_count();
   followed_as_.resize(count);
   for (EndpointId e = 0; e < count; ++e) followed_as_[e] = e;
-  if (has_replicas(meaning_) && lane_count_ > 1) {
+  if (lane_count_ > 1) {
     // Replicas whose devices have the same programs, position by position: the first stands for the others.
     std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> programs(lane_count_);
     std::vector<std::map<std::pair<std::uint32_t, std::uint32_t>, EndpointId>> devices(lane_count_);
@@ -158,23 +158,22 @@ void PartsProver::check_sum(const std::vector<std::size_t>& parameters,
                             const std::vector<EndpointId>& group) {
   std::set<std::uint32_t> layers;
   for (const std::size_t p : parameters) layers.insert(graph_.parameters[p].layer);
+  std::map<std::uint32_t, std::pair<EndpointId, Box>> parts;  // by layer: the first device's
   for (const std::vector<EndpointId>& devices : followed_sets(group))
     for (const std::uint32_t layer : layers) {
-      if (!known_sums_.insert({layer, devices}).second) continue;
-      std::optional<Box> part;
       for (const EndpointId e : devices) {
         const auto update = devices_[e].updates.find(layer);
         if (update == devices_[e].updates.end())
           throw Refuted(fmt::format("{}: {} is never updated", machine_.endpoint_name(e),
                                     graph_.model.layers[layer].name));
         const Box own = parameter_part(layer, update->second.second);
-        if (!part) part = own;
-        if (*part != own)
+        if (const auto& [first, part] = parts.try_emplace(layer, e, own).first->second; part != own)
           throw Refuted(fmt::format("{} and {} sum their gradients of {}, of which they have other parts",
-                                    machine_.endpoint_name(devices.front()), machine_.endpoint_name(e),
+                                    machine_.endpoint_name(first), machine_.endpoint_name(e),
                                     graph_.model.layers[layer].name));
       }
-      if (part->empty()) continue;
+      const Box& part = parts.at(layer).second;
+      if (part.empty() || !known_sums_.insert({layer, devices}).second) continue;
       for (const std::uint32_t use : uses_of(layer)) {
         if (!weight_gradient_[use])
           throw NotCovered(fmt::format("no operation of its own makes the gradient of the parameters of {}",
@@ -188,7 +187,7 @@ void PartsProver::check_sum(const std::vector<std::size_t>& parameters,
                 if (value.micro_batch == m) terms.insert(terms.end(), value.terms.begin(), value.terms.end());
           }
           if (const std::optional<std::string> error =
-                  cover_error(terms, *weight_gradient_[use], parameter_part(use, *part)))
+                  cover_error(terms, *weight_gradient_[use], parameter_part(use, part)))
             throw Refuted(fmt::format("{}: of the gradient of {} of micro-batch {}, a part {}",
                                       machine_.endpoint_name(devices.front()), graph_.model.layers[use].name,
                                       m, *error));

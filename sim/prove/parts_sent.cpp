@@ -122,7 +122,7 @@ std::vector<Value> PartsProver::taken(const Device& device, TaskId t, const Comm
   const std::int64_t m = carries.micro_batch;
   if (box.empty()) return {};
   if (carries.kind == Kind::results && result.operation != no_meaning &&
-      phase_of(result) == Phase::data_gradient && has_replicas(meaning_))
+      phase_of(result) == Phase::data_gradient && is_hybrid_)
     return held(device, t, carries, result, box);
   if (result.operation == no_meaning) {
     if (!has_images(device, t, m, {box}))
@@ -218,10 +218,12 @@ void PartsProver::put(Device& device, const CommMeaning& carries, const CommMean
       device.parameters[result.layer].push_back(std::move(value));
       return;
     case Phase::weight_gradient:
-      keep(device.parameter_gradients[result.layer], std::move(value));
+      // Of one micro-batch it is the gradient; of several, they are added up.
+      keep(micro_batches_ > 1 ? device.come_gradients[of] : device.parameter_gradients[result.layer],
+           std::move(value));
       return;
     case Phase::data_gradient:
-      keep((carries.kind == Kind::parts && !has_replicas(meaning_) ? device.parts : device.gradients)[of],
+      keep((carries.kind == Kind::parts && !is_hybrid_ ? device.parts : device.gradients)[of],
            std::move(value));
       return;
   }

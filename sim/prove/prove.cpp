@@ -128,8 +128,7 @@ Proof prove_plan(const Plan& plan, const StrategyReport& report, const TrainingG
 
 std::size_t devices_used(const Plan& plan, const Machine& machine) {
   // Those that share the work of layers, some of which may get none.
-  if (plan.meaning && !plan.meaning->positions.empty() && !has_replicas(*plan.meaning))
-    return plan.meaning->has_images.size();
+  if (plan.meaning && is_placed(*plan.meaning)) return plan.meaning->has_images.size();
   std::size_t devices = 0;
   for (const Role& role : plan.roles)
     if (role.members.front() < machine.devices.size()) devices += role.members.size();

@@ -8,6 +8,7 @@
 
 #include "sim/prove/gradient_prover.h"
 #include "sim/prove/image_cover.h"
+#include "sim/prove/prove_parts.h"
 
 namespace convoy::inline prove {
 namespace gradients {
@@ -38,6 +39,8 @@ void GradientProver::prove() {
   std::map<std::uint32_t, std::vector<std::uint32_t>> replicas;  // by layer
   for (std::uint32_t r = 0; r < uses_.size(); ++r) {
     for (const auto& [layer, events] : uses_[r].updates) replicas[layer].push_back(r);
+    // Where work is placed, parameters come from who updates them, and gradients go there.
+    if (is_placed(meaning_)) continue;
     for (const auto* all : {&uses_[r].reads, &uses_[r].gradients})
       for (const auto& [layer, events] : *all)
         if (!uses_[r].updates.contains(layer))

@@ -20,6 +20,7 @@ PartsProver::PartsProver(const Plan& plan, const TrainingGraph& graph, const Mac
       tensor_bytes_(graph),
       machine_(machine),
       order_(order),
+      is_hybrid_(!is_placed(*plan.meaning)),
       maps_(graph, images_of_micro_batch()),
       made_bytes_(graph.operations.size(), 0),
       readers_(graph.model.layers.size()),
@@ -33,6 +34,8 @@ PartsProver::PartsProver(const Plan& plan, const TrainingGraph& graph, const Mac
       brought_(plan.communications.size()) {
   if (plan.endless()) throw NotCovered("parts of layers in a pipeline that is never flushed");
   read_graph();
+  for (const OpMeaning& means : meaning_.operations)
+    adds_all_ = adds_all_ || (means.act == Act::add && means.operation == no_meaning);
   for (std::uint32_t r = 0; r < plan.roles.size(); ++r)
     for (const EndpointId e : plan.roles[r].members) devices_[e].role = r, devices_[e].endpoint = e;
   find_lanes();
@@ -59,7 +62,7 @@ void PartsProver::prove() {
 
 std::int64_t PartsProver::images_of_micro_batch() {
   double images = 0;
-  if (has_replicas(meaning_) && !meaning_.lanes.empty())
+  if (!meaning_.lanes.empty())
     lane_count_ = 1 + *std::max_element(meaning_.lanes.begin(), meaning_.lanes.end());
   for (const OpMeaning& means : meaning_.operations) {
     const bool of_graph = means.operation != no_meaning;
@@ -163,9 +166,15 @@ void PartsProver::visit(std::uint32_t r, TaskId t) {
   if (comm.meaning == no_meaning) throw NotCovered(fmt::format("what '{}' carries is not said", comm.name));
   const CommMeaning& carries = meaning_.communications[comm.meaning];
   const bool of_results = carries.kind == Kind::results || carries.kind == Kind::parts;
-  if (task.kind == Task::Kind::collective && has_replicas(meaning_)) {
-    if (of_results) exchange(r, t, carries);  // sums of gradients: prove_gradients
+  if (task.kind == Task::Kind::collective && is_hybrid_ && of_results) {
+    exchange(r, t, carries);
     return;
+  }
+  if (task.kind == Task::Kind::collective && has_replicas(meaning_)) {
+    const bool takes_gradients =
+        carries.kind == Kind::sum || carries.kind == Kind::scatter || carries.kind == Kind::gather_gradients;
+    if (takes_gradients) check_bucket_is_complete(r, t, carries.bucket);
+    return;  // all else of sums: prove_gradients
   }
   if (task.kind == Task::Kind::collective || !of_results)
     throw NotCovered(fmt::format("'{}' is a collective among devices with parts of layers", comm.name));
@@ -197,6 +206,10 @@ void PartsProver::compute(Device& device, TaskId t, const PlanOp& op) {
     return;
   }
   const OpMeaning& means = meaning_.operations[op.meaning];
+  if (means.act == Act::add && is_of_parameters(means.operation)) {
+    take_in_gradients(device, t, means);
+    return;
+  }
   if (means.act == Act::add) {
     const Box box = in_layout(means.layout, device.endpoint, maps_.tensor(means.layer));
     if (const auto images = static_cast<double>(count(box[Box::images])); op.images != images)
@@ -205,6 +218,7 @@ void PartsProver::compute(Device& device, TaskId t, const PlanOp& op) {
     add_parts(device, t, means);
     return;
   }
+  if (means.act == Act::fill || means.act == Act::compress) check_bucket_is_complete(device, t, means.bucket);
   if (means.act != Act::compute || means.operation == no_meaning) return;
   const Operation& operation = graph_.operations[means.operation];
   const Box whole = maps_.work(operation.layer);
@@ -231,7 +245,7 @@ void PartsProver::check_once(Device& device, TaskId t, const PlanOp& op, const O
 
 void PartsProver::check_work(const Device& device, TaskId t, const PlanOp& op, const Operation& operation,
                              double share) const {
-  if (has_replicas(meaning_)) {
+  if (is_hybrid_ || (has_replicas(meaning_) && operation.phase == Phase::update)) {
     check_share(device, t, op, operation, share);
     return;
   }
@@ -249,7 +263,13 @@ void PartsProver::check_work(const Device& device, TaskId t, const PlanOp& op, c
 
 }  // namespace parts
 
-bool has_replicas(const Meaning& meaning) { return !meaning.positions.empty() && meaning.has_images.empty(); }
+bool is_placed(const Meaning& meaning) { return !meaning.has_images.empty(); }
+
+bool has_replicas(const Meaning& meaning) {
+  return !meaning.positions.empty() &&
+         (!is_placed(meaning) || std::any_of(meaning.lanes.begin(), meaning.lanes.end(),
+                                             [](std::uint32_t lane) { return lane > 0; }));
+}
 
 void prove_parts(const Plan& plan, const StrategyReport& report, const TrainingGraph& graph,
                  const Machine& machine, const HappensBefore& order) {

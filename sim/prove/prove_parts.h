@@ -9,9 +9,13 @@
 
 namespace convoy::inline prove {
 
-/// Whether several devices may update the same part of parameters, with gradients that buckets sum (hybrids),
-/// rather than one device each part. Then images are read wherever they are needed (Meaning::has_images is
-/// empty).
+/// Whether work is placed operation by operation or channel by channel: in each replica of the network one device
+/// updates each part of the parameters, and images are where Meaning::has_images says. Hybrids, whose devices
+/// may have the same part of a layer, read them wherever they are needed.
+/// @pre devices have parts of layers
+bool is_placed(const Meaning& meaning);
+
+/// Whether several devices may update the same part of parameters, with gradients that buckets sum.
 bool has_replicas(const Meaning& meaning);
 
 /// Of a plan whose devices work on the same images between them, operation by operation or layer by layer in

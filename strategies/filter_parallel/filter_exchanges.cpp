@@ -22,7 +22,7 @@ FilterExchanges::FilterExchanges(const FilterOptions& options, const StrategyInp
   work_.micro_batches = options.placed.micro_batches;
   work_.replicas = options.placed.replicas;
   work_.devices_a_replica = devices;
-  if (input.meaning && work_.replicas == 1) begin_meaning();
+  if (input.meaning) begin_meaning();
   for (SharedConvolution& shared : share_filters(input, options.shares, options.master, images, devices))
     add_exchange(std::move(shared));
   for (FilterExchange& exchange : exchanges_) add_messages(exchange);
@@ -212,10 +212,16 @@ PlanOp FilterExchanges::sum_of_partials(const FilterExchange& e, double addition
   return op;
 }
 
-PlanOp FilterExchanges::added_filters(const FilterExchange& e) const {
+PlanOp FilterExchanges::added_filters(const FilterExchange& e) {
   const double bytes = returned_bytes(e);
-  return elementwise_op(graph_.operations[e.weight_gradient].name + " sum",
-                        bytes / element_bytes(graph_.options.precision), 3 * bytes);
+  PlanOp op = elementwise_op(graph_.operations[e.weight_gradient].name + " sum",
+                             bytes / element_bytes(graph_.options.precision), 3 * bytes);
+  OpMeaning meaning;
+  meaning.act = OpMeaning::Act::add;
+  meaning.operation = e.weight_gradient;
+  meaning.layer = e.convolution.layer;
+  work_.mean(op, meaning);
+  return op;
 }
 
 }  // namespace convoy::strategies

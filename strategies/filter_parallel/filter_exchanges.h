@@ -76,7 +76,7 @@ class FilterExchanges {
   /// @param share of the images  @param layout of these
   PlanOp sum_of_partials(const FilterExchange& e, double additions, double share, std::uint32_t layout);
   /// What workers made of their filters' gradients, added to those of the micro-batches before.
-  PlanOp added_filters(const FilterExchange& e) const;
+  PlanOp added_filters(const FilterExchange& e);
 
  private:
   void add_exchange(SharedConvolution shared);

@@ -92,6 +92,12 @@ class FilterPlanner {
         const double received = come * e.input_bytes;
         device.tensors.push_back({{MemoryClass::activations, received}, {sum, sum}});
       }
+      // Replicas sum the filters' gradients, which are complete when those of the workers are here.
+      if (!forward && work_.replicas > 1) {
+        PlacedStep& step = device.steps.back();
+        if (step.ops.empty()) add(memory_op(graph_.operations[e.weight_gradient].name + " waits", {}, {}));
+        step.takes_in = {e.weight_gradient, 0};
+      }
     }
     for (const Buffer& buffer : graph_.buffers)
       if (const double bytes = bytes_of(buffer, images_); bytes > 0)

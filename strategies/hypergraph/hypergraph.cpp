@@ -124,7 +124,7 @@ class HypergraphStrategy : public Annotator {
       annotation = annotate_undivided(input, placed);
     } else {
       PlacedWork work = slice_graph(NodeShares(input.graph, nodes, assignment, parts, images),
-                                    placed.micro_batches, input.meaning && placed.replicas == 1);
+                                    placed.micro_batches, input.meaning);
       work.replicas = placed.replicas;
       annotation = {std::move(work), placed.sync};
     }

@@ -77,7 +77,7 @@ class Placer {
     work_.micro_batches = placed_.micro_batches;
     work_.replicas = placed_.replicas;
     work_.devices_a_replica = task_.parts;
-    if (input_.meaning && placed_.is_one()) begin_meaning();
+    if (input_.meaning) begin_meaning();
     add_messages();
     for (Part part = 0; part < task_.parts; ++part) work_.devices.push_back(device(part));
     PartitionSummary partition = summary();
@@ -180,12 +180,17 @@ class Placer {
       if (input_.graph.operations[input].phase != Phase::weight_gradient) continue;
       if (!message_.contains({input, device.members.front()})) continue;
       const double bytes = dag_.output_bytes(input);
-      step.takes_in = input;
+      step.takes_in = {input, step.ops.size()};
       step.ops.push_back(placed_.micro_batches == 1
                              ? memory_op(name + " waits", {}, {})
                              : elementwise_op(graph_.nodes[input].name + " sum",
                                               bytes / element_bytes(input_.graph.options.precision),
                                               3 * bytes));
+      OpMeaning meaning;
+      meaning.act = OpMeaning::Act::add;
+      meaning.operation = input;
+      meaning.layer = input_.graph.operations[input].layer;
+      if (placed_.micro_batches > 1) work_.mean(step.ops.back(), meaning);
     }
     if (step.ops.empty()) step.ops.push_back(memory_op(name + " waits", {}, {}));
   }

@@ -58,12 +58,32 @@ TEST_CASE("numerics: placed operations and filters have one device's parameters 
   for (const std::string network : {"lenet", "resnet", "groups"})
     for (const std::string keys :
          {"kind: pardnn", "kind: filter_parallel", "kind: filter_parallel, overlap: false, shares: probed",
-          "kind: filter_parallel, broadcast: scatter_allgather"})
+          "kind: filter_parallel, broadcast: scatter_allgather", "kind: pardnn, micro_batches: 2",
+          "kind: filter_parallel, micro_batches: 2",
+          "kind: filter_parallel, micro_batches: 4, broadcast: scatter_allgather"})
       for (const int devices : {2, 3}) {
         CAPTURE(network);
         CAPTURE(keys);
         CAPTURE(devices);
         const Course course(learning_network(network), star(devices, "1GB/s", "1us"), "{" + keys + "}",
+                            {4, std::nullopt, {"test", 1, 1}}, Optimizer::momentum);
+        REQUIRE(refuses_plan(course.plan, course.it.graph()) == "");
+        CHECK(distance_after_three_steps(course, course.plan) < 1e-10);
+      }
+}
+
+TEST_CASE("numerics: replicas of placed work have one device's parameters after three steps") {
+  for (const std::string network : {"lenet", "resnet"})
+    for (const std::string kind : {"pardnn", "filter_parallel", "hypergraph"})
+      for (const std::string more :
+           {"", ", micro_batches: 2",
+            ", inner: {kind: data_parallel, sync: all_reduce, bucket: 3kB, overlap: true}",
+            ", micro_batches: 2, inner: {kind: data_parallel, sync: all_reduce, bucket: 3kB, zero: 1}"}) {
+        CAPTURE(network);
+        CAPTURE(kind);
+        CAPTURE(more);
+        const Course course(learning_network(network), star(4, "1GB/s", "1us"),
+                            "{kind: " + kind + ", replicas: 2" + more + "}",
                             {4, std::nullopt, {"test", 1, 1}}, Optimizer::momentum);
         REQUIRE(refuses_plan(course.plan, course.it.graph()) == "");
         CHECK(distance_after_three_steps(course, course.plan) < 1e-10);

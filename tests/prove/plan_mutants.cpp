@@ -169,20 +169,21 @@ std::string lose_result(Plan& plan, Dice& dice) {
   return "of a message";
 }
 
-/// A compute task's operation of the graph.
+/// A compute task's operation of the graph: not of a device that has nothing of it to do.
 PlanOp* pick_op(Plan& plan, Dice& dice, std::size_t& index, Task*& of) {
-  const std::vector<TaskAt> found = tasks_of(plan, [&](const Task& task) {
-    return std::any_of(task.ops.begin(), task.ops.end(), [&](const PlanOp& op) {
-      return op.meaning != no_meaning && plan.meaning->operations[op.meaning].operation != no_meaning;
-    });
-  });
+  const auto is_of_graph = [&](const PlanOp& op) {
+    const bool has_work =
+        op.work.flops_per_image + op.work.flops_fixed + op.work.bytes_per_image + op.work.bytes_fixed > 0;
+    return has_work && op.meaning != no_meaning &&
+           plan.meaning->operations[op.meaning].operation != no_meaning;
+  };
+  const std::vector<TaskAt> found = tasks_of(
+      plan, [&](const Task& task) { return std::any_of(task.ops.begin(), task.ops.end(), is_of_graph); });
   if (found.empty()) return nullptr;
   of = &at(plan, dice.one_of(found));
   std::vector<std::size_t> ops;
   for (std::size_t i = 0; i < of->ops.size(); ++i)
-    if (of->ops[i].meaning != no_meaning &&
-        plan.meaning->operations[of->ops[i].meaning].operation != no_meaning)
-      ops.push_back(i);
+    if (is_of_graph(of->ops[i])) ops.push_back(i);
   index = dice.one_of(ops);
   return &of->ops[index];
 }

@@ -123,6 +123,23 @@ TEST_CASE("proof: hybrids that recompute segments, and their exchanges with them
     }
 }
 
+TEST_CASE(
+    "proof: devices that sum their gradients with those that have another part of the filters are refused") {
+  const lab::Experiment it("{name: alexnet}", star(4, "10GB/s", "1us"),
+                           "{kind: hybrid, conv: filter, fc: filter, replicas: 2}", 4);
+  Plan plan = plan_with_meaning(it);
+  std::size_t exchanged = 0;
+  for (const Communication& comm : plan.communications) {
+    if (plan.meaning->communications[comm.meaning].kind != CommMeaning::Kind::sum) continue;
+    std::vector<std::vector<EndpointId>>& groups = plan.patterns[comm.pattern].groups;
+    if (exchanged++ == 0) std::swap(groups.at(0).back(), groups.at(1).back());
+  }
+  REQUIRE(exchanged > 0);
+  const Proof proof = proof_of(it, plan);
+  CHECK(proof.outcome == Proof::Outcome::refuted);
+  CHECK_MESSAGE(proof.text.find("of which they have other parts") != std::string::npos, proof.text);
+}
+
 TEST_CASE("proof: of 200 hybrids with a mistake, at least 95 of 100 are refused") {
   const std::vector<PlanMutant> of_plans{
       PlanMutant::message_dropped,   PlanMutant::send_dropped,      PlanMutant::round_too_few,

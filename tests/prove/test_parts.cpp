@@ -49,24 +49,48 @@ std::string network(Dice& dice) {
 }
 
 const std::vector<std::string> kinds{"pardnn", "filter_parallel", "hypergraph"};
+/// Each alone, and with replicas.
+const std::vector<std::pair<std::string, bool>> in_parts{
+    {"pardnn", false}, {"filter_parallel", false}, {"hypergraph", false},
+    {"pardnn", true},  {"filter_parallel", true},  {"hypergraph", true}};
+
+/// How replicas of placed work sum their gradients.
+std::string sums(Dice& dice) {
+  const std::string how = dice.one_of<std::string>({"", "", ", zero: 1", ", compression: fp16",
+                                                    ", compression: {kind: top_k, ratio: 0.1}",
+                                                    ", compression: {kind: powersgd, rank: 1}"});
+  return fmt::format("{{kind: data_parallel, sync: all_reduce, bucket: {}kB, overlap: {}{}}}",
+                     dice.one_of<int>({1, 3, 300}), dice.coin(), how);
+}
 
 struct PartsExperiment {
   std::string model, cluster, strategy;
   int batch;
-  PartsExperiment(Dice& dice, const std::string& kind) {
+  PartsExperiment(Dice& dice, const std::string& kind, bool is_replicated = false) {
     model = network(dice);
-    const int devices = dice.between(2, 5);
+    const int replicas = is_replicated ? dice.between(2, 3) : 1;
+    const int devices = dice.between(2, 5) * replicas;
     cluster = star(devices, "1GB/s", "1us");
     batch = 4;
     std::string more;
+    if (is_replicated) {
+      RandomCluster of;
+      of.fabric = dice.one_of<std::string>({"switch", "switch, protocol: tcp"});  // tcp: copies
+      of.bandwidth_Bps = 1e9, of.latency_s = 1e-6;
+      of.nodes = fmt::format("[{{name: n, count: {}, server: box{}}}]", devices,
+                             dice.coin() ? "" : ", speed_spread: 0.2");
+      cluster = of.text();
+      more = fmt::format(", replicas: {}", replicas);
+      if (dice.coin()) more += ", inner: " + sums(dice);
+    }
+    more += fmt::format(", micro_batches: {}", dice.one_of<int>({1, 2, 4}));
     if (kind == "filter_parallel")
-      more = fmt::format(", overlap: {}, shares: {}, broadcast: {}", dice.coin(),
-                         dice.one_of<std::string>({"equal", "probed"}),
-                         dice.one_of<std::string>({"direct", "scatter_allgather"}));
+      more += fmt::format(", overlap: {}, shares: {}, broadcast: {}", dice.coin(),
+                          dice.one_of<std::string>({"equal", "probed"}),
+                          dice.one_of<std::string>({"direct", "scatter_allgather"}));
     if (kind == "hypergraph")
-      more = fmt::format(", micro_batches: {}, granularity: {}, method: {}", dice.one_of<int>({1, 2, 4}),
-                         dice.one_of<std::string>({"auto", "channel", "2"}),
-                         dice.one_of<std::string>({"hypergraph", "even", "random", "layerwise"}));
+      more += fmt::format(", granularity: {}, method: {}", dice.one_of<std::string>({"auto", "channel", "2"}),
+                          dice.one_of<std::string>({"hypergraph", "even", "random", "layerwise"}));
     strategy = fmt::format("{{kind: {}{}}}", kind, more);
   }
 };
@@ -186,16 +210,29 @@ TEST_CASE("parts of layers: what a part reads, and who reads a part, by hand") {
 }
 
 TEST_CASE("proof: random networks in parts: operation by operation, by filters, by nodes") {
-  for (const std::string& kind : kinds)
-    for (unsigned seed = 1; seed <= 30; ++seed) {
+  for (const auto& [kind, is_replicated] : in_parts)
+    for (unsigned seed = 1; seed <= 40; ++seed) {
       Dice dice(seed + 7000);
-      const PartsExperiment of(dice, kind);
+      const PartsExperiment of(dice, kind, is_replicated);
       CAPTURE(seed);
       CAPTURE(of.model);
       CAPTURE(of.strategy);
       const lab::Experiment it(of.model, of.cluster, of.strategy, of.batch);
-      const Proof proof = proof_of(it, plan_with_meaning(it));
+      const Plan plan = plan_with_meaning(it);
+      const Proof proof = proof_of(it, plan);
       CHECK_MESSAGE(proof.outcome == Proof::Outcome::proved, proof.text);
+      // A plan that says what it means is otherwise the same.
+      REQUIRE(plan.roles.size() == it.plan().roles.size());
+      for (std::size_t r = 0; r < plan.roles.size(); ++r) {
+        REQUIRE(plan.roles[r].program.size() == it.plan().roles[r].program.size());
+        for (TaskId t = 0; t < plan.roles[r].program.size(); ++t) {
+          const Task &a = plan.roles[r].program[t], &b = it.plan().roles[r].program[t];
+          CHECK(a.name == b.name);
+          CHECK(a.after == b.after);
+          REQUIRE(a.ops.size() == b.ops.size());
+          for (std::size_t i = 0; i < a.ops.size(); ++i) CHECK(a.ops[i].work == b.ops[i].work);
+        }
+      }
     }
 }
 
@@ -239,40 +276,64 @@ TEST_CASE("proof: residual networks by nodes, however they are dealt out") {
     }
 }
 
-TEST_CASE("proof: of plans in parts with a mistake, at least 95 of 100 are refused, of each strategy") {
+TEST_CASE(
+    "proof: of plans in parts with a mistake, at least 95 of 100 are refused, of each strategy, alone and "
+    "with "
+    "replicas") {
   const std::vector<PlanMutant> of_plans{
       PlanMutant::message_dropped,   PlanMutant::send_dropped,      PlanMutant::result_lost,
       PlanMutant::operation_dropped, PlanMutant::wait_removed,      PlanMutant::border_off_by_one,
       PlanMutant::bytes_off_by_one,  PlanMutant::micro_batch_twice, PlanMutant::update_dropped,
       PlanMutant::one_image_less,    PlanMutant::work_changed};
-  for (const std::string& kind : kinds) {
+  std::vector<PlanMutant> of_sums = of_plans;  // where replicas sum their gradients, too
+  for (const PlanMutant mutant :
+       {PlanMutant::round_too_few, PlanMutant::bucket_twice, PlanMutant::tensor_twice,
+        PlanMutant::gradient_lost, PlanMutant::lanes_swapped, PlanMutant::copies_swapped})
+    of_sums.push_back(mutant);
+  for (const auto& [kind, is_replicated] : in_parts) {
+    const std::vector<PlanMutant>& all = is_replicated ? of_sums : of_plans;
     int made = 0, refused = 0;
+    std::map<int, int> made_of, refused_of;
     std::string let_through;
     for (unsigned seed = 1; made < 100 && seed < 400; ++seed) {
       Dice dice(seed + 31'000);
-      const PartsExperiment of(dice, kind);
+      const PartsExperiment of(dice, kind, is_replicated);
       const lab::Experiment it(of.model, of.cluster, of.strategy, of.batch);
       Plan plan = plan_with_meaning(it);
       const Proof whole = proof_of(it, plan);
+      CAPTURE(seed);
+      CAPTURE(of.model);
+      CAPTURE(of.strategy);
       REQUIRE_MESSAGE(whole.outcome == Proof::Outcome::proved, whole.text);
       const double images = images_asked_for(it, plan);
-      const int mutant = dice.between(0, static_cast<int>(of_plans.size()) + 2);
-      const auto own = static_cast<std::size_t>(mutant);
       plan.meaning = std::make_shared<Meaning>(*plan.meaning);
-      const std::string what = own < of_plans.size()    ? change(plan, it.graph(), of_plans[own], dice)
-                               : own == of_plans.size() ? lose_addition(plan, dice)
-                                                        : change_layout(plan, dice);
+      // Of what can be changed in the plan that of which there are fewest so far.
+      std::vector<int> mutants(all.size() + 2);
+      std::iota(mutants.begin(), mutants.end(), 0);
+      std::stable_sort(mutants.begin(), mutants.end(), [&](int a, int b) { return made_of[a] < made_of[b]; });
+      std::string what;
+      int mutant = 0;
+      for (std::size_t i = 0; i < mutants.size() && what.empty(); ++i) {
+        const auto own = static_cast<std::size_t>(mutant = mutants[i]);
+        what = own < all.size()    ? change(plan, it.graph(), all[own], dice)
+               : own == all.size() ? lose_addition(plan, dice)
+                                   : change_layout(plan, dice);
+      }
       if (what.empty()) continue;
-      ++made;
+      ++made, ++made_of[mutant];
       const Proof proof = prove_plan(plan, it.report(), it.graph(), it.machine(), images);
       if (proof.outcome == Proof::Outcome::proved)
         let_through += fmt::format("seed {}, mutant {}, {}: {}\n", seed, mutant, what, of.strategy);
       else
-        ++refused;
+        ++refused, ++refused_of[mutant];
     }
-    MESSAGE(kind << ": " << refused << " of " << made << " mutants refused; let through:\n" << let_through);
+    MESSAGE(kind << std::string(is_replicated ? " with replicas: " : ": ") << refused << " of " << made
+                 << " mutants refused; let through:\n"
+                 << let_through);
     CHECK(made >= 60);
     CHECK_MESSAGE(100 * refused >= 95 * made, let_through);
+    for (const auto& [mutant, count] : made_of)
+      if (count > 4) CHECK_MESSAGE(refused_of[mutant] > 0, mutant);
   }
 }
 
