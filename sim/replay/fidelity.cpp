@@ -27,6 +27,7 @@ class EqualRounds {
   /// together
   bool operator()(const Pattern& pattern, std::uint32_t first_group, std::uint32_t last_group, bool alike) {
     alike_ = alike;
+    if (!std::ranges::all_of(pattern.rounds, takes_all_members(pattern))) return false;
     std::vector<InRound> rounds(pattern.rounds.size());
     for (std::uint32_t g = first_group; g < last_group; ++g) {
       const FlowGroup& group = table_.groups[g];
@@ -36,8 +37,7 @@ class EqualRounds {
     for (const AllToAllFlows& flows : table_.all_to_all)
       if (first_group <= flows.group && flows.group < last_group)
         rounds[flows.round].all_to_all.push_back(&flows);
-    return std::all_of(pattern.rounds.begin(), pattern.rounds.end(), takes_all_members(pattern)) &&
-           std::all_of(rounds.begin(), rounds.end(), [&](const InRound& round) { return are_equal(round); });
+    return std::all_of(rounds.begin(), rounds.end(), [&](const InRound& round) { return are_equal(round); });
   }
 
  private:

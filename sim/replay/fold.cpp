@@ -45,19 +45,15 @@ class FlowClasses {
       : table_(table), classes_(classes), machine_(machine), folding_(folding) {}
 
   void find() {
-    std::vector<std::uint32_t> representatives;
-    number(
-        flow_classes(table_, classes_.paths()), [](auto) { return true; }, folding_.flow_class,
-        representatives);
-    for (const std::uint32_t f : representatives) {
+    folding_.flow_class = flow_classes(table_, classes_.paths());
+    for (std::uint32_t f = 0; f < table_.flows.size(); ++f) {
+      if (folding_.flow_class[f] != folding_.flows.size()) continue;
       folding_.flows.push_back(table_.flows[f]);
       add_route(table_.route(table_.flows[f]), {});
     }
-    for (std::uint32_t f = 0; f < table_.flows.size(); ++f)
-      for (const LinkId link : table_.route(table_.flows[f]))
-        if (represents(link)) add_crossings(folding_.flow_class[f], link, 1);
+    add_crossings_of_flows();
     list_of_groups();
-    folding_.listed = static_cast<std::uint32_t>(representatives.size());
+    folding_.listed = static_cast<std::uint32_t>(folding_.flows.size());
     std::size_t first_end = 0;
     for (const AllToAllFlows& flows : table_.all_to_all) {
       find(flows, classes_.ends().subspan(first_end));
@@ -87,6 +83,17 @@ class FlowClasses {
   void add_crossings(std::uint32_t flow_class, LinkId link, std::uint64_t flows) {
     use_of(folding_.flow_route[flow_class], folding_.link_class[link])->multiplicity +=
         static_cast<std::uint32_t>(flows);
+  }
+
+  void add_crossings_of_flows() {
+    std::vector<bool> crosses(table_.paths.size());  // a link that represents its class
+    for (std::size_t p = 0; p < table_.paths.size(); ++p)
+      crosses[p] =
+          std::ranges::any_of(table_.route(table_.paths[p]), [&](LinkId link) { return represents(link); });
+    for (std::size_t f = 0; f < table_.flows.size(); ++f)
+      if (crosses[table_.flows[f].path])
+        for (const LinkId link : table_.route(table_.flows[f]))
+          if (represents(link)) add_crossings(folding_.flow_class[f], link, 1);
   }
 
   /// The listed flows of the groups that represent their classes.

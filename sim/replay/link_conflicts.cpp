@@ -11,11 +11,11 @@
 namespace convoy::inline replays {
 namespace {
 
-/// Calls `crossing(group, link)` for every link of every flow.
+/// Calls `crossing(group, link)` for every link of every path and of every end of an all-to-all.
 template <class Crossing>
 void for_each_crossing(const FlowTable& table, Crossing crossing) {
-  for (const Flow& flow : table.flows)
-    for (const LinkId link : table.route(flow)) crossing(flow.group, link);
+  for (const FlowPath& path : table.paths)
+    for (const LinkId link : table.route(path)) crossing(path.group, link);
   for (const AllToAllFlows& flows : table.all_to_all)
     for (const auto* ends : {&flows.senders, &flows.receivers})
       for (const AllToAllFlows::End& end : *ends)

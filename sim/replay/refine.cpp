@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "sim/replay/first_colours.h"
 #include "sim/replay/fold.h"
@@ -344,13 +345,63 @@ NodeIds::NodeIds(const Machine& machine, const FlowTable& table)
   count = peers + 2 * table.peers;
 }
 
+namespace {
+
+/// The classes of the flows on one class of paths, in the order of rounds, in which each of the paths has them.
+class ClassesOnPath {
+ public:
+  /// The class of a flow, `next` if it is the first of one.
+  /// @param place of the class of the flow before it on its path, and then of its own
+  std::uint32_t of(const Flow& flow, std::uint32_t& place, std::uint32_t next) {
+    while (place < all_.size() && all_[place].round < flow.round) ++place;
+    const std::uint32_t first_of_round = place;
+    for (std::uint32_t i = first_of_round; i < all_.size() && all_[i].round == flow.round; ++i)
+      if (all_[i].pair == flow.pair && all_[i].fraction == flow.fraction) return all_[i].number;
+    all_.push_back({flow.round, flow.pair, flow.fraction, next});
+    return next;
+  }
+
+ private:
+  struct OfFlows {
+    std::uint32_t round, pair;
+    double fraction;
+    std::uint32_t number;
+  };
+  std::vector<OfFlows> all_;
+};
+
+}  // namespace
+
 std::vector<std::uint32_t> flow_classes(const FlowTable& table, NodeClasses::Span paths) {
-  ColourTable known;
+  // Paths of one class have flows of the same rounds and fractions, each in the order of rounds: those that are known
+  // of a class of paths stand one after the other, and each of the paths goes through them.
+  constexpr std::uint32_t none = Folding::none;
+  struct Known {
+    std::uint32_t round = none, pair = 0;
+    double fraction = 0;
+    std::uint32_t number = 0;
+  };
+  std::vector<std::uint32_t> flows(paths.size(), 0), next(paths.size());  // by path; next: among the known
+  for (const Flow& flow : table.flows) ++flows[flow.path];
+  std::vector<std::uint32_t> first(paths.empty() ? 0 : *std::ranges::max_element(paths) + 1, none);
+  std::uint32_t places = 0;
+  for (std::uint32_t p = 0; p < paths.size(); ++p) {
+    if (first[paths[p]] == none) first[paths[p]] = std::exchange(places, places + flows[p]);
+    next[p] = first[paths[p]];
+  }
+  std::vector<Known> known(places + 1);
+  std::uint32_t classes = 0;
   std::vector<std::uint32_t> result;
   result.reserve(table.flows.size());
-  for (const Flow& flow : table.flows)
-    result.push_back(
-        known.number(mix(mix(mix(paths[flow.path], flow.round), flow.pair), bits(flow.fraction))));
+  for (const Flow& flow : table.flows) {
+    std::uint32_t& first_of_round = next[flow.path];
+    while (known[first_of_round].round < flow.round) ++first_of_round;
+    std::uint32_t i = first_of_round;
+    while (known[i].round == flow.round && (known[i].pair != flow.pair || known[i].fraction != flow.fraction))
+      ++i;
+    if (known[i].round == none) known[i] = {flow.round, flow.pair, flow.fraction, classes++};
+    result.push_back(known[i].number);
+  }
   return result;
 }
 

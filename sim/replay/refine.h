@@ -41,7 +41,8 @@ struct NodeClasses {
   Span part(std::uint32_t first, std::uint32_t last) const { return {class_of.data() + first, last - first}; }
 };
 
-/// By flow. Flows on paths of one class are in one class if they are of one round and carry one fraction.
+/// By flow, numbered by first appearance. Flows on paths of one class are in one class if they are of one round and
+/// carry one fraction. @param paths their classes, as refined_classes() has them
 std::vector<std::uint32_t> flow_classes(const FlowTable& table, NodeClasses::Span paths);
 
 /// The coarsest equitable partition (Folding). Ends of all-to-alls are in one class if their shares, their
