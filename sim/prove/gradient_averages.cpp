@@ -77,6 +77,9 @@ void GradientProver::check_neighbours(std::size_t p, const std::vector<CommId>& 
                                       const std::vector<std::uint32_t>& roles,
                                       const std::vector<EndpointId>& members) {
   check_exchanges(plan_, machine_, comms, members);
+  for (const CommId comm : comms)
+    if (const std::optional<CommId> request = request_of(comm))
+      check_request(plan_, machine_, *request, comm);
   const std::uint32_t together =
       meaning_.communications[plan_.communications[comms.front()].meaning].together;
   if (together == 1) return;

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/prove/happens_before.h"
@@ -50,7 +53,37 @@ bool reaches_all(const std::vector<std::vector<std::uint32_t>>& to) {
   return true;
 }
 
+/// Who sends whom what part of a communication's bytes, in all.
+std::map<std::pair<EndpointId, EndpointId>, double> messages_of(const Plan& plan, CommId comm) {
+  std::map<std::pair<EndpointId, EndpointId>, double> messages;
+  const Pattern& pattern = plan.patterns[plan.communications[comm].pattern];
+  for (const std::vector<EndpointId>& group : pattern.groups)
+    for (const Round& round : pattern.rounds)
+      round.for_each_message([&](std::uint32_t from, std::uint32_t to, double fraction) {
+        messages[{group[from], group[to]}] += fraction * round.repeat;
+      });
+  return messages;
+}
+
 }  // namespace
+
+void check_request(const Plan& plan, const Machine& machine, CommId request, CommId answer) {
+  const auto asked = messages_of(plan, request), answered = messages_of(plan, answer);
+  const std::string& name = plan.communications[request].name;
+  for (const auto& [pair, fraction] : asked) {
+    if (std::abs(fraction - 1) > 1e-9)
+      throw Refuted(fmt::format("'{}': {} sends {} {} of the parameters", name,
+                                machine.endpoint_name(pair.first), machine.endpoint_name(pair.second),
+                                fraction));
+    if (!answered.contains({pair.second, pair.first}))
+      throw Refuted(fmt::format("'{}': {} asks {}, which does not answer", name,
+                                machine.endpoint_name(pair.first), machine.endpoint_name(pair.second)));
+  }
+  for (const auto& [pair, fraction] : answered)
+    if (!asked.contains({pair.second, pair.first}))
+      throw Refuted(fmt::format("'{}': {} does not ask {}, which answers", name,
+                                machine.endpoint_name(pair.second), machine.endpoint_name(pair.first)));
+}
 
 void check_average(const AverageUse& use) {
   const std::size_t times = use.messages.size();

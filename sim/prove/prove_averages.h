@@ -45,4 +45,8 @@ void check_average(const AverageUse& use);
 void check_exchanges(const Plan& plan, const Machine& machine, const std::vector<CommId>& comms,
                      const std::vector<EndpointId>& members);
 
+/// Of devices that average at their own pace: each asks, with all of its parameters, those and only those who
+/// answer it. @throws Refuted
+void check_request(const Plan& plan, const Machine& machine, CommId request, CommId answer);
+
 }  // namespace convoy::prove

@@ -125,6 +125,12 @@ std::optional<double> sent_to_one(const Trial& trial) {
   return n > 1 ? n * 4 * elements : 0;
 }
 
+/// To one device each, and as much back.
+std::optional<double> exchanged_with_one(const Trial& trial) {
+  const std::optional<double> there = sent_to_one(trial);
+  return there ? std::optional(2 * *there) : std::nullopt;
+}
+
 /// The hosts' devices sum their gradients, one of each sends its parameters to one of another host, and what comes
 /// goes to all others of the host.
 std::optional<double> sent_between_hosts(const Trial& trial) {
@@ -344,6 +350,12 @@ const std::vector<StrategyRow>& strategy_rows() {
              dice.one_of<int>({10, 300, 100000}), dice.coin());
        },
        with_averages, Alone::single, false, sent_to_one},
+      {"gossip at each device's own pace",
+       [](Dice& dice, const StrategySetting&) {
+         return fmt::format("{{kind: data_parallel, sync: gossip, asynchronous: true, bucket: {}kB}}",
+                            dice.one_of<int>({10, 300, 100000}));
+       },
+       with_averages, Alone::single, false, exchanged_with_one},
       {"gossip between hosts",
        [](Dice& dice, const StrategySetting&) {
          return fmt::format(

@@ -194,6 +194,23 @@ bool asked_after_update(Plan& plan) {
   return false;
 }
 
+/// Changes the messages by which devices ask their neighbours, or those by which these answer, and no other.
+Mistake of_exchange(bool of_request, const std::function<void(Round&)>& change) {
+  return [of_request, change](Plan& plan) {
+    const Service::Exchange& exchange = plan.service()->exchanges.front();
+    const CommId comm = of_request ? exchange.push : exchange.pull;
+    Round& round = plan.patterns[plan.communications[comm].pattern].rounds.front();
+    if (round.pairs.size() < 2) return false;
+    change(round);
+    return true;
+  };
+}
+
+void lose_one(Round& round) { round.pairs.pop_back(); }
+void send_again(Round& round) { round.pairs.push_back(round.pairs.front()); }
+void exchange_receivers(Round& round) { std::swap(round.pairs[0].second, round.pairs[1].second); }
+void send_half(Round& round) { round.fractions = {0.5}; }
+
 bool late_step(Plan& plan) {
   plan.steps += 1;
   return true;
@@ -247,6 +264,12 @@ TEST_CASE("proof: plans of factors and averages with a mistake are refuted") {
                                 {paired, without_act(Act::mean)},
                                 {paired, smaller(Kind::exchange)},
                                 {paired, &asked_after_update},
+                                {paired, of_exchange(true, &lose_one)},
+                                {paired, of_exchange(true, &send_again)},
+                                {paired, of_exchange(true, &exchange_receivers)},
+                                {paired, of_exchange(true, &send_half)},
+                                {paired, of_exchange(false, &lose_one)},
+                                {paired, of_exchange(false, &exchange_receivers)},
                                 {paired, &other_images}};
   const std::string model = small_blocks();
   for (std::size_t i = 0; i < cases.size(); ++i) {
