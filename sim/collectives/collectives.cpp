@@ -204,7 +204,7 @@ Plan collective_of_all(Pattern pattern, std::string name, double bytes, const Ma
   return plan;
 }
 
-double estimate_s(const Pattern& pattern, const Machine& machine, double bytes) {
+double estimate_s(const Pattern& pattern, const Machine& machine, double bytes, double enough_s) {
   double total_s = 0;
   std::vector<double> load(machine.links.size(), 0.0);
   std::vector<LinkId> touched;
@@ -234,6 +234,7 @@ double estimate_s(const Pattern& pattern, const Machine& machine, double bytes) 
     touched.clear();
     on_connection.clear();
     total_s += round.repeat * (latency_s + transfer_s);
+    if (total_s >= enough_s) break;
   }
   return total_s;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -70,8 +71,9 @@ Plan collective_of_all(Pattern pattern, std::string name, double bytes, const Ma
 
 /// Time of a pattern alone on the machine if every round waits for the one before: the sum over rounds of
 /// their repetitions times (greatest latency + greatest bytes / bandwidth of a link, or of a connection of
-/// the transport). For choosing between
-/// algorithms, not a prediction.
-double estimate_s(const Pattern& pattern, const Machine& machine, double bytes);
+/// the transport). For choosing between algorithms, not a prediction.
+/// @param enough_s a time of that or more is not added up to its end
+double estimate_s(const Pattern& pattern, const Machine& machine, double bytes,
+                  double enough_s = std::numeric_limits<double>::infinity());
 
 }  // namespace convoy::collectives

@@ -131,7 +131,7 @@ Pattern nccl_all_reduce(const CollectiveCall& call) {
   const auto consider = [&](double time_s, auto messages) {
     if (time_s >= best_s) return;
     Pattern other = lasting(messages(), call, time_s);
-    const double other_s = estimate_s(other, call.machine, call.bytes);
+    const double other_s = estimate_s(other, call.machine, call.bytes, best_s);
     if (other_s < best_s) best = std::move(other), best_s = other_s;
   };
   // In one chunk: how many there are does not matter to what the edges carry.

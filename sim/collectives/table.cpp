@@ -62,7 +62,7 @@ Chosen least_estimate(const Call& call, const std::vector<SumAlgorithm>& candida
   for (const SumAlgorithm& candidate : candidates) {
     if (!refuses(candidate).empty()) continue;
     Pattern pattern = make(candidate);
-    const double time_s = estimate_s(pattern, call.machine, call.bytes);
+    const double time_s = estimate_s(pattern, call.machine, call.bytes, best_s);
     if (time_s >= best_s) continue;
     best = {std::move(pattern), candidate.name()};
     best_s = time_s;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -46,10 +47,16 @@ class Expansion {
   void add_round(const std::vector<EndpointId>& members, const Round& round, std::uint32_t number) {
     if (round.all_to_all && add_all_to_all(members, *round.all_to_all, number)) return;
     std::uint32_t pair = 0;
+    const std::uint32_t first = size_of(table_.flows);
+    const bool may_be_like = before_.group == group() && before_.latency_s == round.latency_s;
+    std::uint32_t next = may_be_like ? before_.first : before_.past_last;
     round.for_each_message([&](std::uint32_t from, std::uint32_t to, double fraction) {
-      add_flow(members[from], members[to], fraction, number, round.latency_s);
+      const std::optional<std::uint32_t> known = path_before(members[from], members[to], next);
+      add_flow(members[from], members[to], fraction, number,
+               known ? *known : path_of(members[from], members[to], round.latency_s));
       if (round.rotation) table_.flows.back().pair = pair++;
     });
+    before_ = {group(), first, size_of(table_.flows), round.latency_s};
   }
 
   bool add_all_to_all(const std::vector<EndpointId>& members, const AllToAll& all_to_all,
@@ -67,7 +74,8 @@ class Expansion {
     for (const auto& [sender, receiver] : one_host) {
       const AllToAll::Part &from = all_to_all.senders[sender], &to = all_to_all.receivers[receiver];
       if (from.member != to.member)
-        add_flow(members[from.member], members[to.member], from.share * to.share, round);
+        add_flow(members[from.member], members[to.member], from.share * to.share, round,
+                 path_of(members[from.member], members[to.member], std::nullopt));
     }
     if (!flows->senders.empty()) table_.all_to_all.push_back(std::move(*flows));
     return true;
@@ -101,16 +109,27 @@ class Expansion {
     });
   }
 
-  /// @param latency_s nothing: the route's
-  void add_flow(EndpointId from, EndpointId to, double fraction, std::uint32_t round,
-                std::optional<double> latency_s = std::nullopt) {
-    const std::uint32_t number = path_of(from, to, latency_s);
+  void add_flow(EndpointId from, EndpointId to, double fraction, std::uint32_t round, std::uint32_t number) {
     const FlowPath& path = table_.paths[number];
     table_.flows.push_back(
         {group(), round, from, to, fraction, path.latency_s, path.first_link, path.link_count, number});
   }
 
+  /// The path in the round before, most of whose messages a round of a pipeline has again, in their order.
+  /// @param next flow of that round, from which on the message is looked for; then the one after it
+  std::optional<std::uint32_t> path_before(EndpointId from, EndpointId to, std::uint32_t& next) const {
+    constexpr std::uint32_t looked_at = 4;
+    for (std::uint32_t f = next; f < std::min(before_.past_last, next + looked_at); ++f) {
+      const Flow& flow = table_.flows[f];
+      if (flow.from != from || flow.to != to) continue;
+      next = f + 1;
+      return flow.path;
+    }
+    return std::nullopt;
+  }
+
   /// The path of the current group; a new one, with its route, where there is none yet.
+  /// @param latency_s nothing: the route's
   std::uint32_t path_of(EndpointId from, EndpointId to, std::optional<double> latency_s) {
     const Colour ends = mix(Colour{from} << 32 | to, group());
     const std::uint32_t number = known_paths_.number(latency_s ? mix(ends, bits(*latency_s)) : ends);
@@ -136,6 +155,11 @@ class Expansion {
   Listing listing_;
   const std::vector<std::uint32_t>& owner_;
   FlowTable table_;
+  /// The last round of listed messages.
+  struct ListedRound {
+    std::uint32_t group = std::numeric_limits<std::uint32_t>::max(), first = 0, past_last = 0;  ///< of flows
+    std::optional<double> latency_s{};
+  } before_;
   ColourTable known_paths_;  ///< by group, ends and, where a round gives it, latency
   Route route_;
   std::map<std::pair<EndpointId, EndpointId>, LinkId> connections_;  ///< of the current owner

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
+#include <utility>
+#include <vector>
 
 #include "sim/plan/repetition.h"
 #include "sim/plan/validate.h"
@@ -67,6 +70,37 @@ std::vector<Window> windows(const Plan& plan, const Execution& execution) {
   return result;
 }
 
+/// Adds up what is listed for each link: links in ascending order, and the loads of each from the least on, so that
+/// sums are the same in whatever order the list is. It takes no time for links that a list has not.
+class SumsByLink {
+ public:
+  explicit SumsByLink(std::size_t links) : place_(links) {}
+
+  std::vector<std::pair<std::uint32_t, double>> of(
+      const std::vector<std::pair<std::uint32_t, double>>& loads) {
+    std::vector<std::uint32_t> used;
+    for (const auto& [link, load] : loads)
+      if (place_[link]++ == 0) used.push_back(link);
+    std::sort(used.begin(), used.end());
+    std::uint32_t places = 0;
+    for (const std::uint32_t link : used) places += std::exchange(place_[link], places);
+    std::vector<double> by_link(places);
+    for (const auto& [link, load] : loads) by_link[place_[link]++] = load;
+    std::vector<std::pair<std::uint32_t, double>> sums;
+    auto begin = by_link.begin();
+    for (const std::uint32_t link : used) {
+      const auto end = by_link.begin() + std::exchange(place_[link], 0);
+      std::sort(begin, end);
+      sums.emplace_back(link, std::accumulate(std::next(begin), end, *begin));
+      begin = end;
+    }
+    return sums;
+  }
+
+ private:
+  std::vector<std::uint32_t> place_;  ///< by link; all 0 between calls
+};
+
 /// The load of the representative of a link class: by pattern, as a share of a communication's bytes.
 std::vector<std::vector<std::pair<std::uint32_t, double>>> loads(const Plan& plan, const FlowTable& table,
                                                                  const Folding& folding) {
@@ -79,17 +113,8 @@ std::vector<std::vector<std::pair<std::uint32_t, double>>> loads(const Plan& pla
     for (const LinkUse& use : folding.flow_route[c])
       by_pattern[pattern].emplace_back(use.link, share * use.multiplicity);
   }
-  for (auto& of_pattern : by_pattern) {
-    std::sort(of_pattern.begin(), of_pattern.end());
-    std::size_t kept = 0;
-    for (const auto& [link, share] : of_pattern) {
-      if (kept > 0 && of_pattern[kept - 1].first == link)
-        of_pattern[kept - 1].second += share;
-      else
-        of_pattern[kept++] = {link, share};
-    }
-    of_pattern.resize(kept);
-  }
+  SumsByLink sums(folding.links.size());
+  for (auto& of_pattern : by_pattern) of_pattern = sums.of(of_pattern);
   return by_pattern;
 }
 

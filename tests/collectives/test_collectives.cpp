@@ -273,6 +273,18 @@ TEST_CASE("the estimate is the sum of rounds, each its greatest latency and full
   CHECK(estimate_s({{ranks(4)}, {}}, machine, 4e6) == 0);
 }
 
+TEST_CASE(
+    "an estimate that need not be added up to its end says whether the time is less than what is enough") {
+  const Machine machine = hand::star(16, 1e9, 1e-6);
+  const Pattern tree = tree_all_reduce(ranks(16));
+  const double whole_s = estimate_s(tree, machine, 4e6);
+  for (int eighths = 0; eighths <= 16; ++eighths) {
+    const double enough_s = whole_s * eighths / 8, found_s = estimate_s(tree, machine, 4e6, enough_s);
+    CHECK((found_s < enough_s) == (whole_s < enough_s));
+    if (found_s < enough_s) CHECK(found_s == whole_s);
+  }
+}
+
 TEST_CASE("auto takes few steps for small messages, and as few bytes as can be for large ones") {
   const Machine machine = hand::star(8, 1e9, 10e-6);
   const auto automatic = [&](double bytes) {
