@@ -345,33 +345,6 @@ NodeIds::NodeIds(const Machine& machine, const FlowTable& table)
   count = peers + 2 * table.peers;
 }
 
-namespace {
-
-/// The classes of the flows on one class of paths, in the order of rounds, in which each of the paths has them.
-class ClassesOnPath {
- public:
-  /// The class of a flow, `next` if it is the first of one.
-  /// @param place of the class of the flow before it on its path, and then of its own
-  std::uint32_t of(const Flow& flow, std::uint32_t& place, std::uint32_t next) {
-    while (place < all_.size() && all_[place].round < flow.round) ++place;
-    const std::uint32_t first_of_round = place;
-    for (std::uint32_t i = first_of_round; i < all_.size() && all_[i].round == flow.round; ++i)
-      if (all_[i].pair == flow.pair && all_[i].fraction == flow.fraction) return all_[i].number;
-    all_.push_back({flow.round, flow.pair, flow.fraction, next});
-    return next;
-  }
-
- private:
-  struct OfFlows {
-    std::uint32_t round, pair;
-    double fraction;
-    std::uint32_t number;
-  };
-  std::vector<OfFlows> all_;
-};
-
-}  // namespace
-
 std::vector<std::uint32_t> flow_classes(const FlowTable& table, NodeClasses::Span paths) {
   // Paths of one class have flows of the same rounds and fractions, each in the order of rounds: those that are known
   // of a class of paths stand one after the other, and each of the paths goes through them.
