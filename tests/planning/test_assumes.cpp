@@ -50,6 +50,8 @@ TEST_CASE(
   REQUIRE(answer.choice);
   CHECK(answer.choice->order == Order{{"our-box", 2}});
   CHECK(answer.choice->figures.cost_usd == approx(0.15 * answer.choice->figures.energy_j / 3.6e6));
+  CHECK(plans::spec_of("{epochs: 3}", "{servers: [" + box + "], electricity: 0.15 USD/kWh}")
+            .electricity_usd_per_j == spec.electricity_usd_per_j);
   const Experiment experiment =
       Experiment::parse("experiment: e\nmodel: " + plans::small_model() +
                             "\ntraining: {batch_per_device: 64, precision: fp32}\nstrategy: {kind: "

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <sstream>
 
@@ -38,6 +39,25 @@ TEST_CASE("csv: coordinates first, cells quoted where they must be, unknown valu
       "all-reduce,2,20,1.25,16,0.1,,0.1,1.25,0,0,0,0,1,1048576,1572864,2097152,"
       "false,pytorch,eager,nchw,fp32,foreach,ideal,,synthetic,compute,n0,1,the k80 computes 100 % of the "
       "step,0.8\n");
+}
+
+TEST_CASE("csv: texts that a spreadsheet would take for formulas begin with an apostrophe, numbers do not") {
+  for (const char* text : {"=1+1", "+1+cmd", "-2+3", "@SUM(A1)", "-", "-2.5e3x", "=", "- 3"}) {
+    CAPTURE(text);
+    RunResult run = run_of("1", 1, 10);
+    run.cluster = text;
+    std::ostringstream out;
+    write_csv({"demo", {run}, {}}, out);
+    CHECK(out.str().find(fmt::format("toy,'{},box", text)) != std::string::npos);
+  }
+  for (const char* text : {"-2.5e3", "+7", "lab", "3-2", "a=b"}) {
+    CAPTURE(text);
+    RunResult run = run_of("1", 1, 10);
+    run.cluster = text;
+    std::ostringstream out;
+    write_csv({"demo", {run}, {}}, out);
+    CHECK(out.str().find(fmt::format("toy,{},box", text)) != std::string::npos);
+  }
 }
 
 TEST_CASE("csv: what only some runs have is a column for all of them, empty for the others") {
