@@ -54,10 +54,11 @@ struct OpMeaning {
     decompress,  ///< makes gradients of what has come
     serve,       ///< on a server: adds up the bucket's gradients that have come and updates its parameters
     collect,     ///< on a host: adds up the bucket's gradients that have come from its devices
-    add,         ///< adds the parts that have come to those there, of the gradient of `layer`'s output
-    factor,      ///< of low_rank: makes the second factors of the sum of the first ones
-    mean,        ///< makes the mean of the bucket's parameters of what has come of them
-    slow,        ///< moves the bucket's parameters on by the slow momentum of their means
+    add,     ///< adds the parts that have come to those there, of the gradient of `layer`'s output, or where
+             ///< `operation` makes that of its parameters, what has come of the micro-batch to that
+    factor,  ///< of low_rank: makes the second factors of the sum of the first ones
+    mean,    ///< makes the mean of the bucket's parameters of what has come of them
+    slow,    ///< moves the bucket's parameters on by the slow momentum of their means
   };
   static constexpr std::size_t act_count = static_cast<std::size_t>(Act::slow) + 1;
   Act act = Act::compute;
