@@ -64,12 +64,15 @@ void count_bytes(const Plan& plan, const FlowTable& table, const AllToAllFlows& 
 void count_bytes(const Plan& plan, const Machine& machine, const FlowTable& table, const Folding& folding,
                  const std::vector<double>& pace, ReplayResult& result) {
   const std::vector<double> pattern_bytes = step_bytes(plan);
+  const std::vector<bool> is_answer = patterns_of_answers(plan);
   for (const Flow& flow : table.flows) {
     if (flow.link_count == 0) continue;
     const std::uint32_t pattern = table.groups[flow.group].pattern;
     double bytes = pattern_bytes[pattern] * flow.fraction * plan.patterns[pattern].rounds[flow.round].repeat;
-    if (plan.service())
-      bytes *= pace[folding.endpoint_class[flow.from < machine.devices.size() ? flow.from : flow.to]];
+    if (plan.service()) {
+      const bool from_client = flow.from < machine.devices.size() && !is_answer[pattern];
+      bytes *= pace[folding.endpoint_class[from_client ? flow.from : flow.to]];
+    }
     result.endpoints[flow.from].sent_bytes += bytes;
     result.endpoints[flow.to].received_bytes += bytes;
     result.comm_bytes += bytes;
@@ -123,6 +126,14 @@ void take_mean(double steps, Execution& execution, ReplayResult& result) {
 }
 
 }  // namespace
+
+std::vector<bool> patterns_of_answers(const Plan& plan) {
+  std::vector<bool> is_answer(plan.patterns.size());
+  if (plan.service())
+    for (const Service::Exchange& exchange : plan.service()->exchanges)
+      is_answer[plan.communications[exchange.pull].pattern] = true;
+  return is_answer;
+}
 
 ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& cost,
                     const ReplayOptions& options) {
@@ -178,7 +189,11 @@ ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& c
   result.timelines = std::move(execution.timelines);
   result.timeline_of = folding.endpoint_class;
   count_bytes(plan, machine, table, folding, execution.pace, result);
-  if (plan.service()) last_as_long_as_links_need(machine, result);
+  if (plan.service()) {
+    last_as_long_as_links_need(machine, result);
+    for (const std::uint32_t c : folding.endpoint_class)
+      result.pace.push_back(c < execution.pace.size() ? execution.pace[c] : 0);
+  }
   result.staleness = execution.staleness;
   return result;
 }

@@ -99,10 +99,15 @@ struct ReplayResult {
   static constexpr std::uint32_t no_timeline = 0xffffffff;
   std::size_t simulated_flows = 0;           ///< flow classes
   std::optional<StalenessResult> staleness;  ///< of a plan with a service
+  std::vector<double> pace;  ///< of such a plan by endpoint: how often its program runs in a step
   /// The part of the step in which devices only wait for images, and the host for which they wait.
   double input_wait_s = 0;
   std::uint32_t input_host = 0;
 };
+
+/// By pattern of a plan: whether it has the answers of a service. They are sent as often as those do steps who get
+/// them, all other messages as often as those who send them.
+std::vector<bool> patterns_of_answers(const Plan& plan);
 
 /// Replays one step of `plan` on `machine` with SimGrid. What a plan leaves out (RepeatedTasks) is taken from the
 /// periods that it lists where the replay repeats itself (repeated_periods.h), and is listed otherwise: as much

@@ -73,37 +73,26 @@ class StretchCurves {
     }
   }
 
-  /// Calls `visit(from, to, bytes)` for every message of the plan's programs.
-  template <class Visit>
-  void for_each_message(Visit visit) const {
+  /// Without a common step each device goes through its program at a pace of its own. Messages with no way to go do
+  /// not count.
+  void add_messages_of_paces() {
+    const std::vector<bool> is_answer = patterns_of_answers(plan_);
+    Route route;
     for (const Communication& communication : plan_.communications)
       for (const Pattern& pattern = plan_.patterns[communication.pattern];
            const std::vector<EndpointId>& group : pattern.groups)
         for (const Round& round : pattern.rounds)
           round.for_each_message([&](std::uint32_t from, std::uint32_t to, double fraction) {
-            visit(group[from], group[to], communication.bytes * fraction * round.repeat);
+            const EndpointId sender = group[from], receiver = group[to];
+            if (machine_.host_of(sender) == machine_.host_of(receiver)) return;
+            machine_.router->route(sender, receiver, route);
+            if (route.links.empty()) return;
+            const bool from_client = sender < machine_.devices.size() && !is_answer[communication.pattern];
+            const double rate_Bps = communication.bytes * fraction * round.repeat / step_s_ *
+                                    replayed_.pace[from_client ? sender : receiver];
+            hosts_[machine_.host_of(sender)].sent.add(rate_Bps);
+            hosts_[machine_.host_of(receiver)].received.add(rate_Bps);
           });
-  }
-
-  /// Without a common step each device goes through its program at a pace of its own, which what it sent and
-  /// received in the mean of a step tells. As in that, messages with no way to go do not count.
-  void add_messages_of_paces() {
-    std::vector<double> programmed(machine_.endpoint_count());
-    Route route;
-    for_each_message([&](EndpointId from, EndpointId to, double bytes) {
-      machine_.router->route(from, to, route);
-      if (!route.links.empty()) programmed[from] += bytes, programmed[to] += bytes;
-    });
-    for_each_message([&](EndpointId from, EndpointId to, double bytes) {
-      const std::uint32_t sender = machine_.host_of(from), receiver = machine_.host_of(to);
-      if (sender == receiver) return;
-      const EndpointId device = from < machine_.devices.size() ? from : to;
-      const EndpointUsage& usage = replayed_.endpoints[device];
-      const double rate_Bps =
-          bytes * (usage.sent_bytes + usage.received_bytes) / programmed[device] / step_s_;
-      hosts_[sender].sent.add(rate_Bps);
-      hosts_[receiver].received.add(rate_Bps);
-    });
   }
 
   void add_endpoint(EndpointId e) {
