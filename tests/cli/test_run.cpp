@@ -247,6 +247,28 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("run: hosts without devices draw their power and cost their price too") {
+  const Workplace place;
+  place.file("e.yaml",
+             "experiment: e\nmodel: lenet5\ntraining: {batch_per_device: 8, dataset: {samples: 100000}}\n"
+             "cluster:\n  nodes: [{name: a, count: 3, server: box}]\n"
+             "  fabric: {kind: switch, bandwidth: 1Gbps, latency: 50us, protocol: tcp}\n"
+             "  servers:\n    box: {devices: [{device: one}], price: 2USD/h, host: {power: 100W}}\n"
+             "    bare: {devices: [{device: one}], price: 5USD/h, host: {power: 30W}}\n"
+             "  dedicated: {server: bare, price: 0.5USD/h}\n"
+             "  devices:\n    one: {peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, "
+             "efficiency: 1.0, idle_power: 50W, peak_power: 250W}\n"
+             "strategy: {kind: data_parallel, sync: parameter_server, servers: 2}\n");
+  const json run = json::parse(place.convoy({"run", "e.yaml", "--json"}).out)["runs"][0];
+  double devices_j = 0;
+  for (const json& of : run["per_device"])
+    devices_j += of["count"].get<double>() * of["energy_j"].get<double>();
+  CHECK(run["energy_j"] ==
+        convoy::approx(devices_j + (3 * 100 + 2 * 30) * run["step_time_s"].get<double>()).epsilon(1e-9));
+  CHECK(run["cost_usd_per_epoch"] ==
+        convoy::approx((3 * 2 + 2 * 0.5) * run["epoch_time_s"].get<double>() / 3600).epsilon(1e-9));
+}
+
 TEST_CASE("run: epoch time and cost of a data set, by hand") {
   const Workplace place;
   place.file("e.yaml", small_experiment());
