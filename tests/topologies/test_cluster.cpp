@@ -260,6 +260,20 @@ TEST_CASE("a dedicated host of another kind of server has the NIC that such a se
   }
 }
 
+TEST_CASE("a rate that is drawn for a NIC is one of its own on a torus, as one that is given") {
+  for (const char* own : {"nic_bandwidth: 1Gbps", "nic_spread: 10%"}) {
+    CAPTURE(own);
+    const Machine machine = machine_of(fmt::format(
+        "nodes: [{{name: n, count: 4, server: box, {}}}]\n"
+        "fabric: {{kind: torus, dims: [2, 2], bandwidth: 1Gbps, latency: 1us, protocol: tcp}}\n{}",
+        own, box));
+    Route route;
+    machine.router->route(machine.host_endpoint(0), machine.host_endpoint(1), route);
+    CHECK(names(machine, route).find("n0.nic") != std::string::npos);
+    CHECK(names(machine, route).find("n1.nic") != std::string::npos);
+  }
+}
+
 TEST_CASE("NIC rates are spread evenly around their bandwidth and depend on the seed only") {
   const auto rates_of = [](int nodes, int seed) {
     const Machine machine = machine_of(
