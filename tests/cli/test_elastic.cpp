@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cmath>
 #include <map>
@@ -82,6 +83,44 @@ TEST_CASE("elastic: phases and pauses in results.json") {
       convoy::approx((20 + steps) * old_step_s + overlapped["reconfigurations"][0]["pause_s"].get<double>()));
   CHECK(overlapped["reconfigurations"][1]["pause_s"].get<double>() <
         overlapped["phases"][1]["step_time_s"].get<double>());
+}
+
+TEST_CASE("elastic: hosts are paid for from when they are asked for, while they get ready too") {
+  const Workplace place;
+  place.file("e.yaml",
+             "experiment: e\nmodel: resnet50\n"
+             "training: {global_batch: 512, precision: fp32, dataset: {samples: 51200}}\n"
+             "cluster:\n  nodes: [{name: n, count: 8, server: box}]\n"
+             "  fabric: {kind: switch, bandwidth: 10Gbps, latency: 30us, protocol: tcp}\n"
+             "  servers: {box: {devices: [{device: k80}], price: 3USD/h}}\n"
+             "strategy: {kind: elastic, inner: {kind: data_parallel, sync: all_reduce}, "
+             "schedule: [{at_step: 0, devices: 4}, {at_step: 20, devices: 8}]}\n");
+  const json run = json::parse(place.convoy({"run", "e.yaml", "--json"}).out)["runs"][0];
+  const double epoch_s = run["epoch_time_s"], asked_s = 20 * run["phases"][0]["step_time_s"].get<double>();
+  CHECK(run["phases"][1]["start_s"].get<double>() > asked_s + 5);
+  CHECK(run["cost_usd_per_epoch"].get<double>() ==
+        convoy::approx(3.0 / 3600 * (4 * epoch_s + 4 * (epoch_s - asked_s))).epsilon(1e-9));
+}
+
+TEST_CASE("elastic: what is computed at once fits every device, in whatever order their kinds stand") {
+  for (const char* nodes : {"{name: a, server: big}, {name: b, server: small}",
+                            "{name: b, server: small}, {name: a, server: big}"}) {
+    CAPTURE(nodes);
+    const Workplace place;
+    place.file(
+        "e.yaml",
+        fmt::format("experiment: e\nmodel: resnet50\ntraining: {{global_batch: 1024, precision: fp32}}\n"
+                    "cluster:\n  nodes: [{}]\n"
+                    "  fabric: {{kind: switch, bandwidth: 10Gbps, latency: 30us, protocol: tcp}}\n"
+                    "  servers: {{big: {{devices: [{{device: v100-sxm2-32gb}}]}}, "
+                    "small: {{devices: [{{device: gtx-1080}}]}}}}\n"
+                    "strategy: {{kind: elastic, inner: {{kind: data_parallel, sync: all_reduce}}, "
+                    "schedule: [{{at_step: 0, devices: 2}}]}}\n",
+                    nodes));
+    const json run = json::parse(place.convoy({"run", "e.yaml", "--json"}).out)["runs"][0];
+    CHECK(run["fits"] == true);
+    CHECK(run["phases"][0]["peak_memory_bytes"].get<double>() < 8 * std::pow(2, 30));
+  }
 }
 
 TEST_CASE("elastic: the trace shows every phase at its place, with the pauses between them") {
