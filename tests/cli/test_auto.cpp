@@ -66,6 +66,25 @@ TEST_CASE("auto: the run is the best candidate's own, in a sweep beside it too, 
     CHECK(place.convoy({"run", "e.yaml", "--json", "--jobs", jobs}).out == run.out);
 }
 
+TEST_CASE(
+    "auto: a file that a candidate names is part of the point, which is computed again where it changes") {
+  const Workplace place;
+  place.file("e.yaml",
+             "experiment: e\nmodel: lenet5\ntraining: {batch_per_device: 8, precision: fp32}\n"
+             "cluster: {server: gcp-n1-standard-8-k80, nodes: 8}\n"
+             "strategy: {kind: auto, candidates: [{kind: data_parallel, sync: all_reduce, algorithm: {file: "
+             "s.yaml}}]}\n");
+  const auto step_s = [&](const std::string& schedule, std::vector<std::string> more) {
+    place.shell("cp '" CONVOY_SOURCE "/configs/collectives/" + schedule + ".yaml' s.yaml");
+    more.insert(more.begin(), {"run", "e.yaml", "--json", "--out", "o"});
+    return json::parse(place.convoy(more).out)["runs"][0]["step_time_s"].get<double>();
+  };
+  const double ring_s = step_s("ring", {}), tree_s = step_s("tree", {});
+  CHECK(tree_s != ring_s);
+  CHECK(tree_s == step_s("tree", {"--fresh"}));
+  CHECK(ring_s == step_s("ring", {}));
+}
+
 TEST_CASE("auto: table, CSV and trace of one search") {
   const Workplace place;
   place.file("e.yaml", auto_experiment("strategy: {kind: auto, objective: cost, candidates: " +

@@ -249,20 +249,25 @@ TEST_CASE("schedules: what is listed is read back, and chunks may be passed in a
 }
 
 TEST_CASE("schedules: a rank sends all of its data, however unequal the chunks that follow one another are") {
-  const SumSchedule schedule(
-      parse_yaml(
-          "{schedule: unequal, ranks: {least: 2, most: 2}, chunks: [0.25, 0.6, 0.15], rounds: ["
-          "{send: {from: 0, to: 1, chunk: 0, op: reduce}}, {send: {from: 0, to: 1, chunk: 1, op: reduce}}, "
-          "{send: {from: 0, to: 1, chunk: 2, op: reduce}}, {send: {from: 1, to: 0, chunk: 0, op: copy}}, "
-          "{send: {from: 1, to: 0, chunk: 1, op: copy}}, {send: {from: 1, to: 0, chunk: 2, op: copy}}]}",
-          "u.yaml"),
-      "u.yaml");
-  double sent[2]{};
-  for (const Round& round : schedule.pattern(first(2), equal_machine(2, 1), Part::all).rounds)
-    round.for_each_message(
-        [&](std::uint32_t from, std::uint32_t, double share) { sent[from] += round.repeat * share; });
-  CHECK(sent[0] == approx(1).epsilon(1e-12));
-  CHECK(sent[1] == approx(1).epsilon(1e-12));
+  for (const char* rounds :
+       {"chunks: [0.25, 0.6, 0.15], rounds: [{send: {from: 0, to: 1, chunk: 0, op: reduce}}, "
+        "{send: {from: 0, to: 1, chunk: 1, op: reduce}}, {send: {from: 0, to: 1, chunk: 2, op: reduce}}, "
+        "{send: {from: 1, to: 0, chunk: 0, op: copy}}, {send: {from: 1, to: 0, chunk: 1, op: copy}}, "
+        "{send: {from: 1, to: 0, chunk: 2, op: copy}}]",
+        "chunks: [0.25, 0.75], "
+        "reduce_scatter: [{send: [{from: 0, to: 1, chunk: 1}, {from: 1, to: 0, chunk: 0}]}], "
+        "all_gather: [{send: [{from: 0, to: 1, chunk: 0}, {from: 1, to: 0, chunk: 1}]}]"}) {
+    CAPTURE(rounds);
+    const SumSchedule schedule(
+        parse_yaml(fmt::format("{{schedule: unequal, ranks: {{least: 2, most: 2}}, {}}}", rounds), "u.yaml"),
+        "u.yaml");
+    double sent[2]{};
+    for (const Round& round : schedule.pattern(first(2), equal_machine(2, 1), Part::all).rounds)
+      round.for_each_message(
+          [&](std::uint32_t from, std::uint32_t, double share) { sent[from] += round.repeat * share; });
+    CHECK(sent[0] == approx(1).epsilon(1e-12));
+    CHECK(sent[1] == approx(1).epsilon(1e-12));
+  }
 }
 
 TEST_CASE("schedules: random splits of rings and trees are all-reduces, and mutants of them are refused") {
