@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include <string>
@@ -14,6 +15,24 @@ namespace convoy::lab {
 /// A plan that says what it means.
 inline Plan plan_with_meaning(const lab::Experiment& it) {
   return it.strategy().plan({it.graph(), it.machine(), it.cost(), it.batch(), true}).plan;
+}
+
+/// A plan that says what it means is otherwise the one that does not.
+inline void check_means_nothing_else(const Plan& with, const Plan& without) {
+  REQUIRE(with.roles.size() == without.roles.size());
+  for (std::size_t r = 0; r < with.roles.size(); ++r) {
+    REQUIRE(with.roles[r].program.size() == without.roles[r].program.size());
+    for (TaskId t = 0; t < with.roles[r].program.size(); ++t) {
+      const Task &a = with.roles[r].program[t], &b = without.roles[r].program[t];
+      CHECK(a.name == b.name);
+      CHECK(a.after == b.after);
+      REQUIRE(a.ops.size() == b.ops.size());
+      for (std::size_t i = 0; i < a.ops.size(); ++i) {
+        CHECK(a.ops[i].work == b.ops[i].work);
+        CHECK(b.ops[i].meaning == no_meaning);
+      }
+    }
+  }
 }
 
 /// Images of the global batch that an experiment asks for, of a plan on its devices.

@@ -70,21 +70,7 @@ TEST_CASE("proof: what a hybrid's plan means costs the plan nothing") {
   Dice dice(1);
   const HybridExperiment of(dice);
   const lab::Experiment it(of.model, of.cluster, of.strategy, of.batch);
-  const Plan with = plan_with_meaning(it);
-  REQUIRE(with.roles.size() == it.plan().roles.size());
-  for (std::size_t r = 0; r < with.roles.size(); ++r) {
-    REQUIRE(with.roles[r].program.size() == it.plan().roles[r].program.size());
-    for (TaskId t = 0; t < with.roles[r].program.size(); ++t) {
-      const Task &a = with.roles[r].program[t], &b = it.plan().roles[r].program[t];
-      CHECK(a.name == b.name);
-      CHECK(a.after == b.after);
-      REQUIRE(a.ops.size() == b.ops.size());
-      for (std::size_t i = 0; i < a.ops.size(); ++i) {
-        CHECK(a.ops[i].work == b.ops[i].work);
-        CHECK(b.ops[i].meaning == no_meaning);
-      }
-    }
-  }
+  check_means_nothing_else(plan_with_meaning(it), it.plan());
 }
 
 TEST_CASE("proof: networks of the zoo as hybrids") {

@@ -42,22 +42,19 @@ TEST_CASE("csv: coordinates first, cells quoted where they must be, unknown valu
 }
 
 TEST_CASE("csv: texts that a spreadsheet would take for formulas begin with an apostrophe, numbers do not") {
-  for (const char* text : {"=1+1", "+1+cmd", "-2+3", "@SUM(A1)", "-", "-2.5e3x", "=", "- 3"}) {
+  const auto cell_of = [](const std::string& text) {
     CAPTURE(text);
     RunResult run = run_of("1", 1, 10);
     run.cluster = text;
     std::ostringstream out;
     write_csv({"demo", {run}, {}}, out);
-    CHECK(out.str().find(fmt::format("toy,'{},box", text)) != std::string::npos);
-  }
-  for (const char* text : {"-2.5e3", "+7", "lab", "3-2", "a=b"}) {
-    CAPTURE(text);
-    RunResult run = run_of("1", 1, 10);
-    run.cluster = text;
-    std::ostringstream out;
-    write_csv({"demo", {run}, {}}, out);
-    CHECK(out.str().find(fmt::format("toy,{},box", text)) != std::string::npos);
-  }
+    const std::string csv = out.str();
+    const std::size_t begin = csv.find("toy,") + 4;
+    return csv.substr(begin, csv.find(",box", begin) - begin);
+  };
+  for (const char* text : {"=1+1", "+1+cmd", "-2+3", "@SUM(A1)", "-", "-2.5e3x", "=", "- 3"})
+    CHECK(cell_of(text) == std::string("'") + text);
+  for (const char* text : {"-2.5e3", "+7", "lab", "3-2", "a=b"}) CHECK(cell_of(text) == text);
 }
 
 TEST_CASE("csv: what only some runs have is a column for all of them, empty for the others") {
