@@ -56,7 +56,7 @@ struct ReconfigurationResult {
   std::int64_t at_step = 0;  ///< when it was asked for
   std::int64_t from = 0, to = 0;
   double pause_s = 0;           ///< while nobody trains
-  std::array<double, 2> pause_interval_s{};  ///< of 80 %, by the parts of a restart that are not stated
+  std::array<double, 2> pause_interval_s{};  ///< of 80 %, by what is not stated and by messages
   std::int64_t first_step = 0;  ///< of the phase after it
   bool operator==(const ReconfigurationResult&) const = default;
 };

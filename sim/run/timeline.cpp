@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
 #include <utility>
 
+#include "sim/costs/residuals.h"
 #include "sim/plan/process_memory.h"
 #include "sim/run/evaluate.h"
 #include "sim/run/trace.h"
@@ -79,13 +81,8 @@ class RunTimeline {
                                times_[i].step_time_s > 0 ? phase.plan.images / times_[i].step_time_s : 0,
                                *least, *most, of_phase.bytes});
       if (i > 0)
-        result.reconfigurations.push_back(
-            {phase.at_step,
-             phases_[i - 1].devices,
-             phase.devices,
-             times_[i].pause_s,
-             {times_[i].pause_s - phase.change.shorter_s, times_[i].pause_s + phase.change.longer_s},
-             starts_[i].step});
+        result.reconfigurations.push_back({phase.at_step, phases_[i - 1].devices, phase.devices,
+                                           times_[i].pause_s, pause_interval_s(i), starts_[i].step});
       if (of_phase.share > fullest.share) fullest = of_phase;
       for (const ProcessMemory& memory :
            process_memories(phase.plan, step.machine, run_.graph->options,
@@ -154,6 +151,16 @@ class RunTimeline {
   using StepKey = std::pair<std::uint32_t, double>;
   static StepKey key_of(const RunPhase& phase) { return {phase.devices, phase.plan.steps}; }
   const Replayed& step_of(const RunPhase& phase) const { return steps_.at(key_of(phase)); }
+
+  /// Of the parts of a restart that are not stated, and of messages as far as their kind is off elsewhere.
+  std::array<double, 2> pause_interval_s(std::size_t i) const {
+    const Reconfiguration& change = phases_[i].change;
+    const double pause_s = times_[i].pause_s, messages_s = pause_s - change.pause_s;
+    const std::optional<CommKind> kind = comm_kind(machine_);
+    const double factor = kind ? std::exp(quantile_80 * comm_spread(*kind)) : 1;
+    return {pause_s - std::hypot(change.shorter_s, messages_s - messages_s / factor),
+            pause_s + std::hypot(change.longer_s, messages_s * factor - messages_s)};
+  }
 
   double pause_begins_s(std::size_t i) const { return starts_[i].start_s - times_[i].pause_s; }
   /// When the change into phase i takes effect.

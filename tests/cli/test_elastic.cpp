@@ -74,6 +74,12 @@ TEST_CASE("elastic: phases and pauses in results.json") {
         convoy::approx(std::sqrt(of(3.37, 0.54) + of(4.3, 0.54) + of(3, 0.63) + of(checkpoint_s, 0.54) +
                                  of(1.36 + 8 * 0.0844, 0.54)))
             .epsilon(1e-6));
+  // Messages alone: as far off either way, in logarithms.
+  const json& shrinking = overlapped["reconfigurations"][1];
+  const double pause_s = shrinking["pause_s"], least_s = shrinking["pause_interval_s"][0],
+               most_s = shrinking["pause_interval_s"][1];
+  CHECK(most_s > 1.05 * pause_s);
+  CHECK(least_s * most_s == convoy::approx(pause_s * pause_s).epsilon(1e-9));
   // the newcomers are ready after so many steps of the four old devices
   const double old_step_s = overlapped["phases"][0]["step_time_s"].get<double>();
   const double steps = std::ceil(start_s / old_step_s);
