@@ -57,11 +57,12 @@ AccuracyRow accuracy_row(const Measurement& m, const DeviceType& device, const s
   row.software = fmt::format("{} {} {}", to_string(m.software), to_string(m.execution), to_string(m.layout));
   const double of_software = m.whole_network() && !device.cpu ? software_spread(m.software, m.execution) : 0;
   const std::size_t kind = residual_kind(works, m.batch, m.precision);
+  const bool seen =
+      m.whole_network() ? networks_are_seen(device, network_kind(kind)) : device_is_seen(device);
   const double of_evidence = std::hypot(
-      device_spread(device),
+      device_spread(device, seen),
       std::max(unseen_kernels_spread(device, m.precision, software_of(m).costs),
-               m.whole_network() ? unseen_networks_spread(device, network_kind(kind), m.software, m.execution)
-                                 : 0));
+               m.whole_network() ? unseen_convolutions_spread(device, network_kind(kind), m.software) : 0));
   const double of_host = m.whole_network() && !host_factor ? unknown_host_spread(device, seconds_on) : 0;
   const double of_step = std::hypot(residual_spread(kind), machine_spread(device));
   const double spread = std::hypot(std::hypot(of_evidence, of_host), of_software, of_step);

@@ -35,21 +35,22 @@ std::pair<Framework, bool> kernels_of(const Measurement& m) {
 struct Seen {
   std::set<std::pair<std::size_t, std::size_t>> networks;  ///< board (Hierarchy::find), network_kind
   std::set<std::size_t> boards;
-  std::set<std::pair<Framework, bool>> software, convolutions;  ///< convolutions: whether they are grouped
+  std::set<std::pair<Framework, bool>> software;
+  std::set<Framework> with_grouped;  ///< on GPUs
 
-  void add(const Measurement& m, std::size_t board, std::size_t kind) {
+  void add(const Measurement& m, std::size_t board, std::size_t kind, bool on_gpu) {
     networks.insert({board, network_kind(kind)});
     boards.insert(board);
     software.insert(kernels_of(m));
-    convolutions.insert({m.software, is_grouped(network_kind(kind))});
+    if (on_gpu && is_grouped(network_kind(kind))) with_grouped.insert(m.software);
   }
-  void tell(LeftOutRow& row, std::size_t board) const {
+  void tell(LeftOutRow& row, std::size_t board, bool on_gpu) const {
     const Measurement& m = row.measurement;
     row.device_unseen = !boards.contains(board);
     row.software_unseen = !software.contains(kernels_of(m));
-    row.networks_unseen =
-        (!row.device_unseen && !networks.contains({board, network_kind(row.kind)})) ||
-        (!row.software_unseen && !convolutions.contains({m.software, is_grouped(network_kind(row.kind))}));
+    row.networks_unseen = !row.device_unseen && !networks.contains({board, network_kind(row.kind)});
+    row.convolutions_unseen =
+        on_gpu && is_grouped(network_kind(row.kind)) && !with_grouped.contains(m.software);
   }
 };
 
@@ -93,16 +94,16 @@ std::vector<LeftOutRow> cross_validate(const std::vector<Measurement>& measureme
     Seen seen;
     for (std::size_t r = 0; r < of_row.size(); ++r)
       if (of_row[r]->fitted() && of_row[r]->whole_network() && group[r] != name)
-        seen.add(*of_row[r], fit.rows()[r].device, kinds[r]);
+        seen.add(*of_row[r], fit.rows()[r].device, kinds[r], !hierarchy.devices()[fit.rows()[r].device].cpu);
     for (std::size_t i = 0; i < members.size(); ++i) {
       LeftOutRow& row = result[begin + i];
       const Posterior::OnTypicalHost on_host = fit.on_typical_host(fit.rows()[members[i]], hosts);
       row.without_s = on_host.seconds;
       row.host_slope = on_host.slope;
       row.kind = kinds[members[i]];
-      seen.tell(row, fit.rows()[members[i]].device);
       const HierarchyRow& fitted = fit.rows()[members[i]];
       const DeviceType& device = hierarchy.devices()[fitted.device];
+      seen.tell(row, fitted.device, !device.cpu);
       if (products_follow_framework(device)) {
         const std::map<Framework, double> factors = fit.factors_on(device.generation);
         row.generation_unseen = !factors.contains(row.measurement.software);

@@ -28,7 +28,9 @@ struct LeftOutRow {
   std::size_t kind = 0;      ///< residual_kind
   // What the fit without the group knows and leaves open:
   bool device_unseen = false;    ///< no network of the device was fitted
-  bool networks_unseen = false;  ///< some were, but none of this kind, or none of this kind with its framework
+  bool networks_unseen = false;  ///< some were, but none of this kind
+  /// No grouped or depthwise convolutions with the framework were, on any GPU, and this is of some on one.
+  bool convolutions_unseen = false;
   bool software_unseen = false;  ///< no kernels of the framework's way of execution were
   /// Products are up to the framework on the device (products_follow_framework), and none of its figures on that
   /// generation was fitted; then also how the others' products are (Posterior::factors_on).

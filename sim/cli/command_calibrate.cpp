@@ -159,6 +159,7 @@ std::string unknowns_of(const LeftOutRow& row) {
   };
   add(row.device_unseen, "device");
   add(row.networks_unseen, "networks");
+  add(row.convolutions_unseen, "convolutions");
   add(row.software_unseen, "software");
   add(row.generation_unseen, "generation");
   return text;

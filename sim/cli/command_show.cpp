@@ -87,7 +87,7 @@ std::string evidence_text(const DeviceType& device) {
   if (device.evidence_left_out_error > 0)
     rows += fmt::format(", networks left out are off by {:.3g} %", 100 * device.evidence_left_out_error);
   return fmt::format("{}: +-{:.3g} % of the time (one standard deviation)", rows,
-                     100 * std::expm1(device_spread(device)));
+                     100 * std::expm1(device_spread(device, device_is_seen(device))));
 }
 
 void show_device(std::ostream& out, const ShowArguments& arguments) {
@@ -130,7 +130,7 @@ void show_device(std::ostream& out, const ShowArguments& arguments) {
   json.key("evidence");
   json.begin_object(Style::compact);
   json.field("rows", static_cast<std::int64_t>(device.evidence_rows));
-  json.field("spread", device_spread(device));
+  json.field("spread", device_spread(device, device_is_seen(device)));
   json.field("left_out_error", device.evidence_left_out_error);
   json.end_object();
   write_grades(json, device.sources);

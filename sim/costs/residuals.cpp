@@ -93,19 +93,16 @@ bool is_of_generation(const std::string& catalogued, const DeviceType& device) {
   return catalogue_device(catalogued).generation == device.generation;
 }
 
-/// Whether no such convolutions with this framework were fitted on a GPU in any precision, though others were.
-bool framework_has_other_networks(std::size_t network_kind, Framework framework, ExecutionMode execution) {
+/// Whether a network with grouped or depthwise convolutions was fitted with this framework on a GPU.
+bool has_grouped_networks(Framework framework) {
   const auto fitted = fitted_figures().frameworks.find(std::string(to_string(framework)));
-  if (fitted == fitted_figures().frameworks.end() || software_kernel_rows(framework, execution) == 0)
-    return false;
-  const auto on_gpu = [](const auto& device) { return !catalogue_device(device.first).cpu; };
-  const auto has_such = [&](const auto& device) {
+  if (fitted == fitted_figures().frameworks.end()) return false;
+  return std::ranges::any_of(fitted->second, [](const auto& device) {
+    if (catalogue_device(device.first).cpu) return false;
     for (std::size_t k = 0; k < network_kind_count; ++k)
-      if (is_grouped(k) == is_grouped(network_kind) && device.second[k] > 0) return true;
+      if (is_grouped(k) && device.second[k] > 0) return true;
     return false;
-  };
-  return std::ranges::none_of(fitted->second, [&](const auto& d) { return has_such(d) && on_gpu(d); }) &&
-         std::ranges::any_of(fitted->second, on_gpu);
+  });
 }
 
 /// Of the device of the catalogue that has this device's efficiencies; nullptr: none has, they are its
@@ -159,9 +156,15 @@ double unknown_spread(Unknown unknown) {
 }
 
 bool device_is_seen(const DeviceType& device) {
+  for (std::size_t kind = 0; kind < network_kind_count; ++kind)
+    if (networks_are_seen(device, kind)) return true;
+  return false;
+}
+
+bool networks_are_seen(const DeviceType& device, std::size_t network_kind) {
   if (device.evidence_rows == 0) return false;
   const FittedNetworks* fitted = fitted_networks(device);
-  return !fitted || std::any_of(fitted->begin(), fitted->end(), [](double figures) { return figures > 0; });
+  return !fitted || fitted->at(network_kind) > 0;
 }
 
 std::string unseen_device_text(const DeviceType& device) {
@@ -182,15 +185,11 @@ std::string unseen_device_text(const DeviceType& device) {
       device.generation, others_are_fitted ? "" : ": its efficiencies are assumed");
 }
 
-double unseen_networks_spread(const DeviceType& device, std::size_t network_kind, Framework framework,
-                              ExecutionMode execution) {
-  if (device.evidence_spread == 0) return 0;
-  const bool seen = device_is_seen(device);
-  const FittedNetworks* fitted = fitted_networks(device);
-  if (seen && !fitted) return 0;  // its owner's figures
-  const bool of_device = seen && (*fitted)[network_kind] == 0;
-  const bool of_framework = !device.cpu && framework_has_other_networks(network_kind, framework, execution);
-  return of_device || of_framework ? unknown_spread(Unknown::networks) : 0;
+double unseen_convolutions_spread(const DeviceType& device, std::size_t network_kind, Framework framework) {
+  if (device.evidence_spread == 0 || device.cpu || is_calibrated(device) || !is_grouped(network_kind) ||
+      has_grouped_networks(framework))
+    return 0;
+  return unknown_spread(Unknown::convolutions);
 }
 
 double unseen_generation_spread(const DeviceType& device, Framework framework,
@@ -203,8 +202,8 @@ double unseen_generation_spread(const DeviceType& device, Framework framework,
   return spread_between(step_s, unknown_spread(Unknown::generation));
 }
 
-double device_spread(const DeviceType& device) {
-  if (device.evidence_spread == 0 || device_is_seen(device)) return device.evidence_spread;
+double device_spread(const DeviceType& device, bool seen) {
+  if (device.evidence_spread == 0 || seen) return device.evidence_spread;
   return std::max(device.evidence_spread, left_out_device_spread());
 }
 

@@ -32,17 +32,17 @@ constexpr bool is_grouped(std::size_t network_kind) { return network_kind >= net
 
 /// What no published figure tells of a step on one device. Each has a spread of log(time) of its own, fitted to
 /// sources of figures that were left out of the fit in turn (topologies/catalog/software/unknowns.yaml). What
-/// a device without any figure adds is left_out_device_spread().
+/// a device without any figure of such networks has at least is left_out_device_spread().
 enum class Unknown : std::uint8_t {
-  machine,   ///< the machine itself: nobody's figures of it were fitted, as of no user's
-  networks,  ///< networks of this kind on this device or with this framework, of which other kinds were fitted
-  software,  ///< kernels of the framework's way of execution (software_evidence.h)
-  hosts,     ///< log(time to issue an operation): how fast the host issues, of which nobody says anything
+  machine,       ///< the machine itself: nobody's figures of it were fitted, as of no user's
+  convolutions,  ///< grouped and depthwise convolutions of a framework of which none was fitted on any GPU
+  software,      ///< kernels of the framework's way of execution (software_evidence.h)
+  hosts,         ///< log(time to issue an operation): how fast the host issues, of which nobody says anything
   /// log(time of products) with the framework on a generation of GPUs, of which others' figures were fitted, where
   /// that is up to the framework (products_follow_framework)
   generation,
 };
-inline constexpr std::array<std::string_view, 5> unknown_names{"machine", "networks", "software", "hosts",
+inline constexpr std::array<std::string_view, 5> unknown_names{"machine", "convolutions", "software", "hosts",
                                                                "generation"};
 /// @throws InputError if the file is wrong
 double unknown_spread(Unknown unknown);
@@ -55,13 +55,15 @@ bool device_is_seen(const DeviceType& device);
 /// for devices that are seen, and for exact ones.
 std::string unseen_device_text(const DeviceType& device);
 
-/// unknown_spread(networks) where the device's efficiencies were fitted to published figures, but to none of
-/// networks of this kind, or the framework's factors of GPUs to none of such convolutions in any precision
-/// (topologies/catalog/software/networks.csv); 0 elsewhere, and for a framework's part where nothing of its way
-/// of execution was fitted (software_spread). A device of one's own with the efficiencies of one of the
-/// catalogue has its figures. @throws InputError if a file is wrong
-double unseen_networks_spread(const DeviceType& device, std::size_t network_kind, Framework framework,
-                              ExecutionMode execution);
+/// Whether published figures of networks of this kind on a device were fitted, or its owner's own. A device of
+/// one's own with the efficiencies of one of the catalogue has its figures. @throws InputError if a file is wrong
+bool networks_are_seen(const DeviceType& device, std::size_t network_kind);
+
+/// unknown_spread(convolutions) where networks of this kind have grouped or depthwise convolutions, and none of them
+/// was fitted with the framework on any GPU in any precision (topologies/catalog/software/networks.csv): plain ones
+/// are a library's, these are each framework's own. 0 elsewhere, on a CPU, and where the device is exact or its
+/// owner calibrated it. @throws InputError if a file is wrong
+double unseen_convolutions_spread(const DeviceType& device, std::size_t network_kind, Framework framework);
 
 /// What unknown_spread(generation) adds to log(step time): half of what lies between steps whose products take
 /// longer and shorter by the ends of its 80 % interval. 0 where a figure of the framework on the device's generation
@@ -71,9 +73,11 @@ double unseen_networks_spread(const DeviceType& device, std::size_t network_kind
 double unseen_generation_spread(const DeviceType& device, Framework framework,
                                 const std::function<double(double factor)>& step_s);
 
-/// Standard deviation of log(time) that is left open by a device's own parameters: its evidence, or that of
-/// a device that was left out of the fit where none of its networks was fitted. @throws InputError: a wrong file
-double device_spread(const DeviceType& device);
+/// Standard deviation of log(time) that is left open by a device's own parameters: its evidence, and no less than
+/// that of a device that was left out of the fit where nothing like what it computes was fitted there, so that it is
+/// never surer of what it has less figures of. @param seen device_is_seen(), or of a network networks_are_seen()
+/// @throws InputError: a wrong file
+double device_spread(const DeviceType& device, bool seen);
 
 /// Standard deviation of log(time) of a step on `images` images whose predictions are scaled to a measured step
 /// of the same network on the same device (CostModel::anchor): two measurements of one set-up differ by as much,

@@ -63,11 +63,10 @@ std::size_t step_kind(const Computing& of, double of_device) {
   return residual_kind(works, of_device, of.graph->options.precision);
 }
 
-/// That nothing was fitted to networks like the run's on this kind of device, or with its framework
-/// (unseen_networks_spread). @param kind step_kind()
-double spread_of_like_networks(const Computing& of, const DeviceType& type, std::size_t kind) {
-  const TrainingOptions& options = of.graph->options;
-  return unseen_networks_spread(type, network_kind(kind), options.framework, options.execution);
+/// That no grouped or depthwise convolutions were fitted with the run's framework (unseen_convolutions_spread).
+/// @param kind step_kind()
+double spread_of_convolutions(const Computing& of, const DeviceType& type, std::size_t kind) {
+  return unseen_convolutions_spread(type, network_kind(kind), of.graph->options.framework);
 }
 
 /// The first of the network's layers that are of a kind of which no kernel was measured; nullptr: there is none.
@@ -78,23 +77,19 @@ const Layer* unmeasured_layer(const Computing& of) {
   return found == layers.end() ? nullptr : &*found;
 }
 
-/// Such a network is as little known as one of a kind that nobody measured. A device that its owner calibrated
-/// tells by itself what it leaves open.
-double spread_of_unmeasured_layers(const Computing& of, const DeviceType& type) {
+/// Such a network is as little known as one of a kind that nobody measured on the device. A device that its owner
+/// calibrated tells by itself what it leaves open.
+bool has_unmeasured_layers(const Computing& of, const DeviceType& type) {
   const bool is_exact = type.evidence_spread == 0, is_calibrated = type.evidence_left_out_error > 0;
-  return is_exact || is_calibrated || !unmeasured_layer(of) ? 0 : unknown_spread(Unknown::networks);
-}
-
-/// @param kind step_kind()
-double spread_of_networks(const Computing& of, const DeviceType& type, std::size_t kind) {
-  return std::max(spread_of_like_networks(of, type, kind), spread_of_unmeasured_layers(of, type));
+  return !is_exact && !is_calibrated && unmeasured_layer(of) != nullptr;
 }
 
 /// Standard deviation of log(time) that a kind of device's own parameters leave.
 /// @param kind step_kind()
 double parameter_spread(const Computing& of, const DeviceType& type, std::size_t kind) {
-  return std::hypot(device_spread(type),
-                    std::max(unseen_spread(of, type), spread_of_networks(of, type, kind)));
+  const bool seen = networks_are_seen(type, network_kind(kind)) && !has_unmeasured_layers(of, type);
+  return std::hypot(device_spread(type, seen),
+                    std::max(unseen_spread(of, type), spread_of_convolutions(of, type, kind)));
 }
 
 /// The spread that typical factors of the framework leave (software_spread), on GPUs to which figures were
@@ -202,11 +197,13 @@ Source source_of_kernels(const PreparedRun& run, double spread) {
                          ? fmt::format("calibrated to {} rows of {}", type.evidence_rows, type.name)
                          : fmt::format("fitted to {} published rows of {}", type.evidence_rows, type.name);
   const bool unseen = unseen_spread(of, type) > 0, typical = spread_of_software(of) > 0;
-  const bool other_networks = spread_of_like_networks(of, type, kind) > 0;
-  const bool other_layers = spread_of_unmeasured_layers(of, type) > 0;
+  const bool other_networks = device_is_seen(type) && !networks_are_seen(type, network_kind(kind));
+  const bool other_layers = has_unmeasured_layers(of, type);
+  const bool other_convolutions = spread_of_convolutions(of, type, kind) > 0;
   if (other_layers) text += fmt::format("; none of layers of kind {}", kind_name(unmeasured_layer(of)->kind));
-  if (other_networks)
-    text += fmt::format("; none of networks like this one in this precision, or with this framework");
+  if (other_networks) text += "; none of networks like this one in this precision";
+  if (other_convolutions)
+    text += fmt::format("; no grouped convolutions with {} on any GPU", to_string(options.framework));
   if (unseen)
     text += fmt::format("; none in {} of {}", to_string(options.precision), to_string(options.framework));
   if (typical)
@@ -214,8 +211,8 @@ Source source_of_kernels(const PreparedRun& run, double spread) {
   const bool other_framework = spread_of_generation(of, images_of_device(run)) > 0;
   if (other_framework)
     text += fmt::format("; none with {} on a GPU of its generation", to_string(options.framework));
-  const bool known =
-      device_is_seen(type) && !unseen && !typical && !other_networks && !other_layers && !other_framework;
+  const bool known = device_is_seen(type) && !unseen && !typical && !other_networks && !other_layers &&
+                     !other_convolutions && !other_framework;
   const Grade grade = known ? Grade::fitted : states_no_efficiency(type) ? Grade::unstated : Grade::assumed;
   return {grade, spread, std::move(text)};
 }

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <stdexcept>
 
@@ -31,4 +32,15 @@ TEST_CASE("data: a file that is kept is what the file says, and one that is not 
     CHECK_THROWS_AS(data_yaml("models/zoo", "no-such-model"), InputError);
     CHECK_THROWS_AS(data_names("no/such/folder"), std::runtime_error);
   }
+  // Where two folders have a file of one name, each has its own.
+  const std::array folders{"models/zoo", "topologies/catalog/devices", "topologies/catalog/servers",
+                           "topologies/catalog/software"};
+  for (const char* folder : folders)
+    for (const std::string& name : data_names(folder)) {
+      CAPTURE(name);
+      CHECK(data_yaml(folder, name).pos.file == data_path(folder) + "/" + name + ".yaml");
+      for (const char* other : folders)
+        if (!std::ranges::binary_search(data_names(other), name))
+          CHECK_THROWS_AS(data_yaml(other, name), InputError);
+    }
 }

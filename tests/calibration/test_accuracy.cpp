@@ -112,7 +112,7 @@ TEST_CASE("what a device has figures of is known by kind of network, also under 
     }
   std::map<std::string, DeviceType> measured;
   for (const auto& [name, of] : figures) measured.emplace(name, load_device(name, {}));
-  double known = 0, unknown = 0, unknown_of_framework = 0;
+  double known = 0, unknown = 0;
   for (const std::string& name : device_names()) {
     CAPTURE(name);
     const DeviceType device = load_device(name, {});
@@ -124,38 +124,28 @@ TEST_CASE("what a device has figures of is known by kind of network, also under 
         figures, [&](const auto& of) { return measured.at(of.first).efficiency == device.efficiency; });
     for (std::size_t kind = 0; kind < network_kind_count; ++kind) {
       CAPTURE(network_kind_name(kind));
-      const bool grouped = network_kind_name(kind).starts_with("grouped");
-      const bool of_device = found != figures.end() && found->second[kind] == 0;
+      const bool is_seen = found != figures.end() && found->second[kind] > 0;
+      CHECK(networks_are_seen(device, kind) == is_seen);
+      CHECK(networks_are_seen(renamed, kind) == is_seen);
+      if (found != figures.end()) CHECK(networks_are_seen(changed, kind));  // its owner's efficiencies
+      (is_seen ? known : unknown) += 1;
       for (std::size_t f = 0; f < framework_count; ++f) {
         const auto framework = static_cast<Framework>(f);
         CAPTURE(to_string(framework));
-        const auto spread_of = [&](const DeviceType& type) {
-          return unseen_networks_spread(type, kind, framework, ExecutionMode::eager);
-        };
-        const bool others_alone = !device.cpu && of_framework[{framework, grouped}] == 0 &&
-                                  of_framework[{framework, !grouped}] > 0 &&
-                                  software_spread(framework, ExecutionMode::eager) == 0;
-        const double spread = spread_of(device);
-        if (device.evidence_spread == 0)
-          CHECK(spread == 0);
-        else
-          CHECK(spread == (of_device || others_alone ? unknown_spread(Unknown::networks) : 0));
-        CHECK(spread_of(renamed) == spread);
-        if (found != figures.end()) CHECK(spread_of(changed) == 0);  // its owner's efficiencies
-        (spread > 0 ? unknown : known) += 1;
-        unknown_of_framework += spread > 0 && !of_device ? 1 : 0;
+        const bool is_open = is_grouped(kind) && !device.cpu && device.evidence_spread > 0 &&
+                             of_framework[{framework, true}] == 0;
+        CHECK(unseen_convolutions_spread(device, kind, framework) ==
+              (is_open ? unknown_spread(Unknown::convolutions) : 0));
       }
     }
-    if (device.evidence_spread == 0) continue;
     CHECK(device_is_seen(device) == (found != figures.end()));
-    CHECK(device_spread(device) == (found != figures.end()
-                                        ? device.evidence_spread
-                                        : std::max(device.evidence_spread, left_out_device_spread())));
+    CHECK(device_spread(device, true) == device.evidence_spread);
+    CHECK(device_spread(device, false) ==
+          (device.evidence_spread > 0 ? std::max(device.evidence_spread, left_out_device_spread()) : 0));
   }
-  CHECK(known > 0);
+  CHECK(known > 20);
   CHECK(unknown > 20);
-  CHECK(unknown_of_framework > 20);
-  CHECK(unknown_spread(Unknown::networks) > 0);
+  CHECK(unknown_spread(Unknown::convolutions) > 0);
 }
 
 // Which kernels cuDNN has for Kepler is up to its release, and so to the framework's.

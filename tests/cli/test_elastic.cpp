@@ -129,6 +129,30 @@ TEST_CASE("elastic: what is computed at once fits every device, in whatever orde
   }
 }
 
+TEST_CASE("elastic: check tells the memory of the phase that needs most, wherever it stands") {
+  // Ten times as many images a device while there are two of them.
+  for (const char* schedule : {"[{at_step: 0, devices: 2}, {at_step: 20, devices: 8}]",
+                               "[{at_step: 0, devices: 8}, {at_step: 20, devices: 2}]"}) {
+    CAPTURE(schedule);
+    const Workplace place;
+    place.file(
+        "e.yaml",
+        fmt::format("experiment: e\nmodel: resnet50\ntraining: {{global_batch: 256, precision: fp32}}\n"
+                    "cluster: {{server: gcp-n1-standard-8-k80, nodes: 8}}\n"
+                    "strategy: {{kind: elastic, inner: {{kind: data_parallel, sync: all_reduce}}, "
+                    "schedule: {}}}\n",
+                    schedule));
+    const json run = json::parse(place.convoy({"run", "e.yaml", "--json"}).out)["runs"][0];
+    double most_bytes = 0;
+    for (const json& phase : run["phases"])
+      most_bytes = std::max(most_bytes, phase["peak_memory_bytes"].get<double>());
+    const Finished check = place.convoy({"check", "e.yaml"});
+    CAPTURE(check.out);
+    CHECK(check.out.find(fmt::format(": {} of 12.0 GiB at the peak", convoy::format_bytes(most_bytes))) !=
+          std::string::npos);
+  }
+}
+
 TEST_CASE("elastic: the trace shows every phase at its place, with the pauses between them") {
   const Workplace place;
   place.file("e.yaml", elastic_experiment("global_batch: 512"));

@@ -42,6 +42,9 @@ TEST_CASE("scaling: runs that differ in anything else are not compared") {
   RunResult other = at(2, 60, {});
   other.model = "other";
   CHECK(scaling_efficiency({at(1, 50, {}), at(2, 50, {}), other}) == std::vector<double>{1.0, 0.5, 1.0});
+  RunResult elsewhere = at(2, 60, {});
+  elsewhere.device_type = "other";
+  CHECK(scaling_efficiency({at(1, 50, {}), at(2, 50, {}), elsewhere}) == std::vector<double>{1.0, 0.5, 1.0});
 }
 
 TEST_CASE("scaling: nothing to say where all runs have the same number of devices") {

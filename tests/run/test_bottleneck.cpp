@@ -130,6 +130,13 @@ TEST_CASE("bottleneck: devices that wait for their hosts to issue operations") {
   c.replayed.endpoints[1].compute_s = 4;
   c.check("issue", "n0", 0.6,
           "n0 issues operations more slowly than the k80 runs them: it waits for that 60 % of the step");
+  // Two devices of one host.
+  c.replayed.endpoints[1] = c.replayed.endpoints[0];
+  c.machine.hosts = {{"n0", 0, 0, 2}, {"ps0", 0, 2, 0}};
+  c.machine.devices[1].host = 0;
+  c.check("issue", "n0", 0.6,
+          "n0 issues operations more slowly than the k80 runs them: each of 2 devices waits for that 60 % of "
+          "the step");
   // Operations run for just half of the time.
   c.replayed.endpoints[0].issue_wait_s = 4.5;
   CHECK(c.found().kind == "compute");

@@ -87,3 +87,48 @@ TEST_CASE("doubts: a loader's rate moved is that rate written in the experiment"
     }
   }
 }
+
+// A derived device whose bandwidth is another by a millionth computes as its base does, and has none of its figures.
+TEST_CASE("doubts: a device is never surer without figures than with some, whatever it computes") {
+  const auto spread_of_step = [](const std::string& device, const std::string& devices,
+                                 const std::string& model, const std::string& training) {
+    const std::string cluster = fmt::format(
+        "{{server: s, nodes: 1, servers: {{s: {{devices: [{{device: {}, count: 1}}], interconnect: {{kind: "
+        "none}}}}}}, devices: {{{}}}}}",
+        device, devices);
+    const searches::Written written(searches::experiment(model, cluster, "{kind: single}", training));
+    const PreparedRun run = Preparer(*written).prepare(0);
+    return step_spreads(run, images_of_device(run)).compute;
+  };
+  Dice dice(20);
+  int wider = 0, all = 0;
+  for (const std::string& name : device_names()) {
+    const DeviceType device = load_device(name, {});
+    if (device.evidence_rows == 0) continue;
+    CAPTURE(name);
+    const std::string bare = fmt::format("bare: {{base: {}, memory_bandwidth: {:.9f}GB/s}}", name,
+                                         device.memory_bandwidth_Bps * (1 + 1e-6) / 1e9);
+    for (int draw = 0; draw < 3; ++draw) {
+      const std::string model =
+          dice.one_of<std::string>({"resnet18", "mobilenet_v2", "resnext50_32x4d", "vit_b_16"});
+      std::vector<std::string> precisions;
+      for (const auto& [precision, flops] : device.peak_flops)
+        if (precision == Precision::fp32 || precision == Precision::tf32 || precision == Precision::fp16)
+          precisions.emplace_back(to_string(precision));
+      const std::string training =
+          fmt::format("{{batch_per_device: {}, precision: {}, framework: {}}}", dice.coin() ? 4 : 64,
+                      dice.one_of(precisions),
+                      dice.one_of<std::string>({"pytorch", "tensorflow", "tensorflow1", "mxnet", "paddle"}));
+      CAPTURE(model);
+      CAPTURE(training);
+      const double seen = spread_of_step(name, "", model, training);
+      const double unseen = spread_of_step("bare", bare, model, training);
+      CHECK(seen > 0);
+      CHECK(unseen >= seen * (1 - 1e-12));
+      wider += unseen > seen * 1.01;
+      ++all;
+    }
+  }
+  CHECK(all > 60);
+  CHECK(wider > all / 3);
+}

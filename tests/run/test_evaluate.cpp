@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "sim/costs/residuals.h"
+#include "sim/plan/repetition.h"
 #include "sim/run/evaluate.h"
+#include "tests/run/searches.h"
 #include "tests/support/approx.h"
 
 using namespace convoy;
@@ -135,6 +137,26 @@ TEST_CASE("evaluate: energy of devices and hosts") {
   CHECK(result.per_device[0].energy_j == 10 * 2 + 100 * 0.5);
   CHECK(result.per_device[1].energy_j == 10 * 2 + 100 * 1.5);
   CHECK(result.energy_j == 70 + 170 + 2 * 50 * 2);
+}
+
+// In each micro-batch the device computes the same, and waits for the same bytes: its joules are a line over their number.
+TEST_CASE("evaluate: energy of micro-batches that a plan leaves out is that of those it lists") {
+  const auto energy_j = [](int micro_batches) {
+    const searches::Written written(searches::experiment(
+        "{name: resnet18, input: [3, 32, 32]}",
+        "{server: s, nodes: 1, servers: {s: {devices: [{device: d, count: 1}], interconnect: {kind: none}, "
+        "host: "
+        "{issue_factor: 0.01}}}, devices: {d: {peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: "
+        "100GB/s, "
+        "efficiency: 1.0, launch_overhead: 0us, idle_power: 30W, peak_power: 300W}}}",
+        fmt::format("{{kind: data_parallel, sync: all_reduce, micro_batches: {}}}", micro_batches),
+        fmt::format("{{global_batch: {}}}", 4 * micro_batches)));
+    const PreparedRun run = Preparer(*written).prepare(0);
+    CHECK((left_out(run.plan) != nullptr) == (micro_batches > 100));
+    return evaluate(run, replay(run.plan, run.machine, run.cost, {})).energy_j;
+  };
+  const double two_j = energy_j(2), more_j = energy_j(12) - two_j;
+  CHECK(energy_j(5002) == approx(two_j + 500 * more_j).epsilon(1e-9));
 }
 
 TEST_CASE("evaluate: memory of the fullest device, and whether all fit") {

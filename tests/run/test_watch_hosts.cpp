@@ -10,6 +10,8 @@
 #include "sim/run/watch_hosts.h"
 #include "tests/laws/changed_plans.h"
 #include "tests/laws/laws.h"
+#include "tests/run/searches.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 using namespace convoy::lab;
@@ -95,6 +97,35 @@ TEST_CASE("monitor: of an interval much longer than what is monitored there is o
   for (const MonitoredHost& host : watch_hosts(run, ring_of_four().run(), {}, 1e9, 1e-3)) {
     REQUIRE(host.samples.size() == 1);
     CHECK(host.samples.front().sent_Bps == doctest::Approx(6e6 / 15e-3));
+  }
+}
+
+TEST_CASE("monitor: phases and changes have the same bytes and work in intervals of any length") {
+  const searches::Written written(searches::experiment(
+      "resnet18", "{server: gcp-n1-standard-8-k80, nodes: 4}",
+      "{kind: elastic, inner: {kind: data_parallel, sync: all_reduce}, reconfigure: restart, schedule: "
+      "[{at_step: 0, devices: 2}, {at_step: 20, devices: 4}, {at_step: 50, devices: 3}]}",
+      "{global_batch: 48, dataset: {samples: 100000}}"));
+  const PreparedRun run = Preparer(*written).prepare(0);
+  REQUIRE(run.phased);
+  const ReplayResult replayed = replay(run.plan, run.machine, run.cost, {});
+  constexpr double all_s = 420;
+  const auto sums = [&](double every_s) {
+    std::array<double, 3> sum{};
+    for (const MonitoredHost& host : watch_hosts(run, replayed, {}, every_s, all_s))
+      for (const MonitorSample& sample : host.samples) {
+        sum[0] += sample.sent_Bps * every_s;
+        sum[1] += sample.received_Bps * every_s;
+        if (sample.gpus) sum[2] += sample.gpus->busy_share * every_s;
+      }
+    return sum;
+  };
+  const std::array<double, 3> of_one = sums(all_s);
+  for (const double sum : of_one) CHECK(sum > 0);
+  for (const double every_s : {0.7, 3.0, 10.0, 60.0, 140.0}) {
+    CAPTURE(every_s);
+    const std::array<double, 3> of_many = sums(every_s);
+    for (std::size_t i = 0; i < of_many.size(); ++i) CHECK(of_many[i] == approx(of_one[i]).epsilon(1e-9));
   }
 }
 

@@ -92,6 +92,34 @@ TEST_CASE("schedule: a lease that is granted again lasts as long again") {
   CHECK(outcome.completion_s[0] == approx(10'010));
 }
 
+TEST_CASE("schedule: a fair share of pools of several kinds is the mean of all their GPUs") {
+  /// Gives the first pool's GPUs to all, and keeps what it is told.
+  struct Watches : DecidesAnew {
+    mutable std::vector<double> fair_finish_s;
+    std::string name() const override { return "watches"; }
+    bool several_kinds() const override { return true; }
+
+   protected:
+    std::vector<Allocation> decide(const std::vector<ActiveJob>& jobs, const std::vector<GpuPool>&,
+                                   double) const override {
+      std::vector<Allocation> given;
+      for (const ActiveJob& each : jobs) {
+        fair_finish_s.push_back(each.fair_finish_s);
+        given.push_back({0, each.job->asked});
+      }
+      return given;
+    }
+  };
+  // On 2 of 4 GPUs at 1 image/s each, and on 2 of 12 at 3: 2 and 6 images/s, in the mean (4 x 2 + 12 x 6) / 16 = 5.
+  const Job job{
+      "model", 0, 1000, 2,
+      std::make_shared<const std::vector<Throughput>>(std::vector<Throughput>{{{0, 1, 2}}, {{0, 3, 6}}})};
+  Watches policy;
+  run_schedule({job}, policy, {{{4}, {12}}, 0});
+  REQUIRE_FALSE(policy.fair_finish_s.empty());
+  CHECK(policy.fair_finish_s.front() == approx(200).epsilon(1e-12));
+}
+
 TEST_CASE("schedule: jobs that can never run are an error") {
   CHECK_THROWS_WITH(run_schedule({linear(10, 4, 0)}, *srtf(), {{{2}}, 0}),
                     "schedule: srtf leaves jobs waiting for ever");
