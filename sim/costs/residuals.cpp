@@ -204,7 +204,8 @@ double unseen_generation_spread(const DeviceType& device, Framework framework,
 
 double device_spread(const DeviceType& device, bool seen) {
   if (device.evidence_spread == 0 || seen) return device.evidence_spread;
-  return std::max(device.evidence_spread, left_out_device_spread());
+  return std::max({device.evidence_spread, unknown_spread(Unknown::networks),
+                   device_is_seen(device) ? 0 : left_out_device_spread()});
 }
 
 double anchored_spread(double images, double measured_images) {

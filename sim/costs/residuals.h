@@ -32,9 +32,10 @@ constexpr bool is_grouped(std::size_t network_kind) { return network_kind >= net
 
 /// What no published figure tells of a step on one device. Each has a spread of log(time) of its own, fitted to
 /// sources of figures that were left out of the fit in turn (topologies/catalog/software/unknowns.yaml). What
-/// a device without any figure of such networks has at least is left_out_device_spread().
+/// a device without any figure has at least is left_out_device_spread().
 enum class Unknown : std::uint8_t {
   machine,       ///< the machine itself: nobody's figures of it were fitted, as of no user's
+  networks,      ///< networks of this kind on this device, of which others may have been fitted
   convolutions,  ///< grouped and depthwise convolutions of a framework of which none was fitted on any GPU
   software,      ///< kernels of the framework's way of execution (software_evidence.h)
   hosts,         ///< log(time to issue an operation): how fast the host issues, of which nobody says anything
@@ -42,8 +43,8 @@ enum class Unknown : std::uint8_t {
   /// that is up to the framework (products_follow_framework)
   generation,
 };
-inline constexpr std::array<std::string_view, 5> unknown_names{"machine", "convolutions", "software", "hosts",
-                                                               "generation"};
+inline constexpr std::array<std::string_view, 6> unknown_names{"machine",  "networks", "convolutions",
+                                                               "software", "hosts",    "generation"};
 /// @throws InputError if the file is wrong
 double unknown_spread(Unknown unknown);
 
@@ -73,9 +74,10 @@ double unseen_convolutions_spread(const DeviceType& device, std::size_t network_
 double unseen_generation_spread(const DeviceType& device, Framework framework,
                                 const std::function<double(double factor)>& step_s);
 
-/// Standard deviation of log(time) that is left open by a device's own parameters: its evidence, and no less than
-/// that of a device that was left out of the fit where nothing like what it computes was fitted there, so that it is
-/// never surer of what it has less figures of. @param seen device_is_seen(), or of a network networks_are_seen()
+/// Standard deviation of log(time) that is left open by a device's own parameters: its evidence, and where
+/// nothing like what it computes was fitted no less than unknown_spread(networks) and, without any figure of the
+/// device, left_out_device_spread(), so that it is never surer of what it has fewer figures of.
+/// @param seen device_is_seen(), or of a network networks_are_seen()
 /// @throws InputError: a wrong file
 double device_spread(const DeviceType& device, bool seen);
 

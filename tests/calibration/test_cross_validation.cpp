@@ -92,7 +92,9 @@ TEST_CASE("rows with role test tell the fit nothing, and are predicted where the
     // none, on whatever device, is of a network with grouped convolutions.
     const bool titan = usual[r].measurement.device == "titan-v", of_b = usual[r].group == "b/b";
     CHECK(usual[r].device_unseen == (titan ? of_b : usual[r].group == "a/a"));
-    CHECK(usual[r].networks_unseen == (usual[r].measurement.model == "mobilenet_v2"));
+    const bool mobile = usual[r].measurement.model == "mobilenet_v2";
+    CHECK(usual[r].networks_unseen == (mobile && !usual[r].device_unseen));
+    CHECK(usual[r].convolutions_unseen == mobile);
     CHECK_FALSE(usual[r].software_unseen);
   }
 }

@@ -122,8 +122,10 @@ TEST_CASE("charts: axes have a handful of round ticks for any range") {
       CHECK(axis.ticks().size() <= 9);
       CHECK(axis.at(size) <= 400.001);
       CHECK(axis.at(size / 7) >= -0.001);
-      if (!log) CHECK(axis.at(0) == approx(0));
     }
+  // From zero, or from about where the values begin.
+  CHECK(Axis({"x", plain, false, true}, 970, 1000, 0, 400).at(0) == approx(0));
+  CHECK(Axis({"x", plain, false, false}, 970, 1000, 0, 400).at(900) < 0);
   for (const double value : {0.0, 1.0, 1e100}) {
     const Axis axis({"x"}, value, value, 0, 400);
     CHECK(std::isfinite(axis.at(value)));

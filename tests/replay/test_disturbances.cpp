@@ -205,6 +205,8 @@ TEST_CASE("several disturbances at one moment: folded as unfolded, and all that 
       split.stops.push_back({middle_s, stop.endpoint, stop.until_s});
     }
     for (const bool fold : {true, false}) check_equal(folded, drawn.run(split, fold));
+    std::ranges::reverse(split.stops);
+    check_equal(folded, drawn.run(split, true));
   }
   CHECK(slower > 40);
 }

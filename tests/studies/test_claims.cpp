@@ -318,13 +318,16 @@ EVERY_VERDICT_CAN_FAIL("kaist2019")
 EVERY_VERDICT_CAN_FAIL("krizhevsky2014")
 EVERY_VERDICT_CAN_FAIL("localsgd-paddle")
 EVERY_VERDICT_CAN_FAIL("marques2016")
+EVERY_VERDICT_CAN_FAIL("pollux2021")
 EVERY_VERDICT_CAN_FAIL("powersgd2019")
 EVERY_VERDICT_CAN_FAIL("qararyah2020")
 EVERY_VERDICT_CAN_FAIL("sgp2019")
 EVERY_VERDICT_CAN_FAIL("shi2019")
+EVERY_VERDICT_CAN_FAIL("sia2023")
 
 TEST_CASE("claims: each file of claims is among those whose verdicts were seen to fail above") {
   CHECK(thesis_names() == std::vector<std::string>{"afs", "eserol2019", "kaist2019", "krizhevsky2014",
-                                                   "localsgd-paddle", "marques2016", "powersgd2019",
-                                                   "qararyah2020", "sgp2019", "shi2019"});
+                                                   "localsgd-paddle", "marques2016", "pollux2021",
+                                                   "powersgd2019", "qararyah2020", "sgp2019", "shi2019",
+                                                   "sia2023"});
 }
