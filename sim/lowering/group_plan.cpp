@@ -10,10 +10,8 @@
 #include <set>
 #include <tuple>
 
-#include "models/frozen.h"
+#include "sim/lowering/device_roles.h"
 #include "sim/lowering/group_program.h"
-#include "sim/lowering/grouped_launch.h"
-#include "sim/lowering/held_normalization.h"
 #include "sim/lowering/plan_ops.h"
 #include "sim/lowering/shard_replicas.h"
 
@@ -34,6 +32,7 @@ class GroupPlanner {
         how_(communication),
         devices_(stages.groups.front().front().size()),
         plan_(empty_plan(meaning)),
+        roles_(graph, machine, cost, plan_),
         replicas_(plan_, graph, machine, stages.groups, stages.of_layer, shardings, communication.sync) {}
 
   ReportedPlan build() {
@@ -45,7 +44,7 @@ class GroupPlanner {
     for (const GraphSchedule::Transfer& transfer : schedule_.transfers)
       edges_.insert({transfer.from, transfer.to, transfer.backward});
     for (std::uint32_t s = 0; s < stages_.groups.size(); ++s)
-      for (const auto& [key, members] : alike(s)) plan_.roles.push_back(role(s, key.first, members));
+      for (auto& [device, devices] : alike(s)) add_roles(s, device, std::move(devices));
     std::vector<LayerGroup> layouts = replicas_.describe(schedule_, exchanges_);
     return {std::move(plan_), {.layouts = std::move(layouts)}};
   }
@@ -81,11 +80,10 @@ class GroupPlanner {
     return passes;
   }
 
-  // Roles: devices of one type whose shares are the same everywhere.
+  // Roles.
 
-  using Key = std::pair<std::size_t, std::uint32_t>;  ///< first device of a group that is like it, type
-
-  std::map<Key, std::vector<EndpointId>> alike(std::uint32_t stage) {
+  /// Devices whose shares are the same everywhere, by the first device of a group that is like them.
+  std::map<std::size_t, std::vector<EndpointId>> alike(std::uint32_t stage) {
     std::map<std::pair<std::vector<std::int64_t>, std::vector<GroupSync*>>, std::size_t> first;
     std::vector<std::size_t> like(devices_);
     const std::vector<const std::vector<std::int64_t>*> counts = all_counts();
@@ -95,12 +93,11 @@ class GroupPlanner {
       for (const std::vector<std::int64_t>* each : counts) shares.push_back((*each)[d]);
       like[d] = first.emplace(std::pair{std::move(shares), std::move(replicas)}, d).first->second;
     }
-    std::map<Key, std::vector<EndpointId>> roles;
+    std::map<std::size_t, std::vector<EndpointId>> alike;
     for (std::size_t d = 0; d < devices_; ++d)
-      for (const std::vector<EndpointId>& group : stages_.groups[stage])
-        roles[{like[d], machine_.devices[group[d]].type}].push_back(group[d]);
-    for (auto& [key, members] : roles) std::sort(members.begin(), members.end());
-    return roles;
+      for (const std::vector<EndpointId>& group : stages_.groups[stage]) alike[like[d]].push_back(group[d]);
+    for (auto& [first_like, devices] : alike) std::sort(devices.begin(), devices.end());
+    return alike;
   }
 
   /// Everything by which devices may differ, each once.
@@ -128,19 +125,19 @@ class GroupPlanner {
     return counts;
   }
 
-  Role role(std::uint32_t stage, std::size_t device, const std::vector<EndpointId>& members) {
-    const Device& first = machine_.devices[members.front()];
+  /// @param device of a group, by position, which the devices are like
+  void add_roles(std::uint32_t stage, std::size_t device, std::vector<EndpointId> devices) {
     const std::vector<GroupSync*> replicas = replicas_.of(stage, device);
-    Role role;
-    role.name = fmt::format("like {}", first.name);
-    role.members = members;
+    StateBytes states{};
     for (const GroupSync* group : replicas)
-      for (std::size_t c = 0; c < memory_class_count; ++c)
-        role.resident_bytes[c] += group->resident_bytes()[c];
-    role.resident_bytes[static_cast<std::size_t>(MemoryClass::weights)] +=
-        frozen_bytes(frozen_elements_on(stage, device), graph_.options);
-    role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] +=
-        machine_.device_types[first.type].reserved_bytes;
+      for (std::size_t c = 0; c < memory_class_count; ++c) states[c] += group->resident_bytes()[c];
+    roles_.add(program_of(stage, device, replicas),
+               {std::move(devices), states, frozen_elements_on(stage, device), only_group(replicas)},
+               [](const Device& first, const DeviceType&, std::size_t) { return "like " + first.name; });
+  }
+
+  Role program_of(std::uint32_t stage, std::size_t device, const std::vector<GroupSync*>& replicas) {
+    Role role;
     role.streams = {"compute", "all-reduce of gradients", "exchange"};
     if (stages_.groups.size() > 1)
       role.streams.insert(role.streams.end(), {"receive", "send activations", "send gradients"});
@@ -150,11 +147,6 @@ class GroupPlanner {
         stage, device, replicas, passes, role);
     for (const Pass& pass : passes) add_pass(program, role, stage, device, pass);
     program.update();
-    if (const GroupSync* group = only_group(replicas)) {
-      const DeviceType& type = machine_.device_types[first.type];
-      hold_normalizations(plan_, role, *group, graph_, machine_, cost_, type);
-      add_grouped_launches(role, *group, graph_, machine_, cost_, type);
-    }
     return role;
   }
 
@@ -280,6 +272,7 @@ class GroupPlanner {
   const ExchangeOptions& how_;
   std::size_t devices_;  ///< of a group
   Plan plan_;
+  DeviceRoles roles_;
   ShardReplicas replicas_;
   std::optional<PartLayouts> layouts_;  ///< where tasks say what they mean
   ExchangeComms exchanges_;

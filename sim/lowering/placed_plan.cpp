@@ -9,9 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "models/frozen.h"
-#include "sim/lowering/grouped_launch.h"
-#include "sim/lowering/held_normalization.h"
+#include "sim/lowering/device_roles.h"
 #include "sim/lowering/micro_batch_order.h"
 #include "sim/lowering/replica_program.h"
 
@@ -234,28 +232,17 @@ class PlacedPlanner {
 
   // Programs.
 
-  /// A device and those that stand for it in the other replicas, one role for each of their types.
+  /// Of a device and those that stand for it in the other replicas.
   void add_roles(const PlacedDevice& device, const std::vector<ScheduledStep>& order) {
     GroupSync& group = group_of(device);
     const Role program = program_of(device, order, group);
-    const StateBytes states = group.resident_bytes();
-    std::map<std::uint32_t, std::vector<EndpointId>> by_type;
+    std::vector<EndpointId> devices;
     for (std::uint32_t r = 0; r < work_.replicas; ++r)
-      for (const EndpointId member : device.members)
-        by_type[machine_.devices[endpoint(r, member)].type].push_back(endpoint(r, member));
-    for (auto& [type, members] : by_type) {
-      const DeviceType& device_type = machine_.device_types[type];
-      Role role = program;
-      hold_normalizations(plan_, role, group, graph_, machine_, cost_, device_type);
-      add_grouped_launches(role, group, graph_, machine_, cost_, device_type);
-      if (by_type.size() > 1) role.name += fmt::format(" on {}", device_type.name);
-      role.members = std::move(members);
-      for (std::size_t c = 0; c < memory_class_count; ++c) role.resident_bytes[c] += states[c];
-      role.resident_bytes[static_cast<std::size_t>(MemoryClass::weights)] +=
-          frozen_bytes(device.frozen_elements, graph_.options);
-      role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] += device_type.reserved_bytes;
-      plan_.roles.push_back(std::move(role));
-    }
+      for (const EndpointId member : device.members) devices.push_back(endpoint(r, member));
+    roles_.add(program, {std::move(devices), group.resident_bytes(), device.frozen_elements, &group},
+               [&](const Device&, const DeviceType& type, std::size_t types) {
+                 return types > 1 ? fmt::format("{} on {}", device.name, type.name) : device.name;
+               });
   }
 
   /// Those that keep the device's parameters the same.
@@ -271,7 +258,6 @@ class PlacedPlanner {
 
   Role program_of(const PlacedDevice& device, const std::vector<ScheduledStep>& order, GroupSync& group) {
     Role role;
-    role.name = device.name;
     role.streams = {"compute"};
     if (!group.buckets().empty()) role.streams.emplace_back("all-reduce");
     const PlacedPass pass(device);
@@ -315,6 +301,7 @@ class PlacedPlanner {
   const CostModel& cost_;
   const GradientSync& sync_;
   Plan plan_;
+  DeviceRoles roles_{graph_, machine_, cost_, plan_};
   std::deque<GroupSync> groups_;  ///< by device; they stay where they are
   std::map<std::tuple<std::vector<EndpointId>, std::vector<std::pair<std::uint32_t, std::uint32_t>>,
                       std::vector<double>>,

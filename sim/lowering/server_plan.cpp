@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "sim/lowering/device_roles.h"
 #include "sim/lowering/plan_ops.h"
 #include "sim/lowering/replica_program.h"
 #include "sim/lowering/served_passes.h"
@@ -113,39 +114,43 @@ class ServerPlanner {
                 by_owner() ? device - host.first_device : 0}]
           .push_back(device);
     }
-    for (auto& [place, devices] : by_place) add_worker(slot, place, std::move(devices));
+    for (auto& [place, devices] : by_place) add_roles(slot, place, std::move(devices));
   }
 
-  void add_worker(const StageSlot& slot, const Place& place, std::vector<EndpointId> devices) {
-    const DeviceType& type = machine_.device_types[place.type];
+  void add_roles(const StageSlot& slot, const Place& place, std::vector<EndpointId> devices) {
+    StateBytes states =
+        messages_.is_alone() ? graph_.resident_bytes() : without_optimizer(graph_.resident_bytes());
+    for (const PushMessage& message : messages_.all())
+      states[static_cast<std::size_t>(MemoryClass::gradients)] +=
+          messages_.compressor().residual_bytes(message.bytes);
+    const Role program = program_of(slot, place);
+    roles_.add(program, {std::move(devices), states},
+               [&](const Device&, const DeviceType& type, std::size_t) {
+                 return fmt::format("{} on {}", slot.name, type.name);
+               });
+    double images = 0;
+    for (const Pass& pass : slot.passes)
+      if (!pass.backward) images += pass.images;
+    images_.push_back(images);
+  }
+
+  Role program_of(const StageSlot& slot, const Place& place) {
     Role role;
-    role.name = fmt::format("{} on {}", slot.name, type.name);
-    role.members = std::move(devices);
     role.streams = by_ring() ? std::vector<std::string>{"compute", "scatter", "gather"}
                              : std::vector<std::string>{"compute", "communication"};
-    role.resident_bytes =
-        messages_.is_alone() ? graph_.resident_bytes() : without_optimizer(graph_.resident_bytes());
-    role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] += type.reserved_bytes;
     const bool first_pulls = exchange_.pull == PullMode::at_first_use;
     std::vector<TaskId> pulled;
     for (std::size_t m = 0; first_pulls && m < messages_.size(); ++m)
       pulled.push_back(add_way_back(role, place, m, {}));
     ServedPasses served(graph_, network_, messages_, exchange_.overlap, pulled, plan_.meaning.get());
     ReplicaProgram program(graph_, network_, {}, role, 0, slot.passes, &served, plan_.meaning.get());
-    double images = 0;
-    for (const Pass& pass : slot.passes) {
-      program.next_pass({}, "");
-      if (!pass.backward) images += pass.images;
-    }
+    for (std::size_t p = 0; p < slot.passes.size(); ++p) program.next_pass({}, "");
     std::vector<TaskId> summed;
     for (std::size_t m = 0; m < messages_.size(); ++m)
       summed.push_back(add_way_in(role, place, m, served.ready(m)));
     const Compressor& compressor = messages_.compressor();
-    for (std::size_t m = 0; m < messages_.size() && compressor.active(); ++m) {
-      role.resident_bytes[static_cast<std::size_t>(MemoryClass::gradients)] +=
-          compressor.residual_bytes(messages_.all()[m].bytes);
+    for (std::size_t m = 0; m < messages_.size() && compressor.active(); ++m)
       Compressor::add_release(program.tasks(), served.compressed(m), m, summed[m]);
-    }
     program.end();
     if (updates_parts(place.devices)) {
       const TaskId update = add_update(role, graph_, summed, 1.0 / place.devices);
@@ -154,8 +159,7 @@ class ServerPlanner {
     }
     for (std::size_t m = 0; !first_pulls && m < messages_.size(); ++m)
       add_way_back(role, place, m, {summed[m]});
-    plan_.roles.push_back(std::move(role));
-    images_.push_back(images);
+    return role;
   }
 
   static TaskId add_collective(Role& role, std::string name, CommId comm, int stream,
@@ -216,6 +220,7 @@ class ServerPlanner {
   const ServerExchange& exchange_;
   const Stage& network_;
   Plan plan_;
+  DeviceRoles roles_{graph_, machine_, cost_, plan_};
   ServerMessages messages_;
   std::vector<double> images_;  ///< of a step, by role of workers
 };

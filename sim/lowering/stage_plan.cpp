@@ -12,9 +12,7 @@
 #include <tuple>
 #include <utility>
 
-#include "models/frozen.h"
-#include "sim/lowering/grouped_launch.h"
-#include "sim/lowering/held_normalization.h"
+#include "sim/lowering/device_roles.h"
 #include "sim/lowering/plan_ops.h"
 #include "sim/lowering/service_rule.h"
 #include "sim/plan/program_key.h"
@@ -410,37 +408,22 @@ class StagePlanner {
            s == (backward == leaves ? e.to : e.from);
   }
 
-  /// One role for each type of device in the slot: what the system reserves differs.
   void add_roles(std::uint32_t s, const StageSlot& slot, const Role& program) {
-    std::map<std::uint32_t, std::vector<EndpointId>> by_type;
-    for (const EndpointId device : slot.devices) by_type[machine_.devices[device].type].push_back(device);
-    const StateBytes states = groups_[s].resident_bytes();
-    const double version_bytes = stages_[s].parameter_elements * element_bytes(graph_.options.precision);
-    for (auto& [type, members] : by_type) {
-      Role role = program;
-      const DeviceType& device_type = machine_.device_types[type];
-      // An endless run's steps are told by the numbers of tasks, which holding changes.
-      if (!passes_.endless)
-        hold_normalizations(plan_, role, groups_[s], graph_, machine_, cost_, device_type);
-      add_grouped_launches(role, groups_[s], graph_, machine_, cost_, device_type);
-      role.name = fmt::format("{} on {}", slot.name, device_type.name);
-      role.members = std::move(members);
-      for (std::size_t c = 0; c < memory_class_count; ++c) role.resident_bytes[c] += states[c];
-      if (averages_)
-        role.resident_bytes[static_cast<std::size_t>(MemoryClass::optimizer)] += averages_->slow_bytes();
-      role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] += device_type.reserved_bytes;
-      role.resident_bytes[static_cast<std::size_t>(MemoryClass::weights)] +=
-          (of(s).weight_versions - 1) * version_bytes +
-          frozen_bytes(stages_[s].frozen_elements, graph_.options);
-      plan_.roles.push_back(std::move(role));
+    StateBytes states = groups_[s].resident_bytes();
+    states[static_cast<std::size_t>(MemoryClass::weights)] +=
+        (of(s).weight_versions - 1) * stages_[s].parameter_elements * element_bytes(graph_.options.precision);
+    if (averages_) states[static_cast<std::size_t>(MemoryClass::optimizer)] += averages_->slow_bytes();
+    const std::size_t first =
+        roles_.add(program, {slot.devices, states, stages_[s].frozen_elements, &groups_[s]},
+                   [&](const Device&, const DeviceType& type, std::size_t) {
+                     return fmt::format("{} on {}", slot.name, type.name);
+                   });
+    for (std::size_t r = first; r < plan_.roles.size(); ++r)
       for (const auto& [micro_batch, task] : ends_)
         if ((micro_batch + 1) % passes_.endless->micro_batches == 0) {
           const auto step = static_cast<std::size_t>(micro_batch / passes_.endless->micro_batches);
-          std::get<EndlessRun>(plan_.course)
-              .steps[step]
-              .push_back({static_cast<std::uint32_t>(plan_.roles.size() - 1), task});
+          std::get<EndlessRun>(plan_.course).steps[step].push_back({static_cast<std::uint32_t>(r), task});
         }
-    }
     ends_.clear();
   }
 
@@ -453,6 +436,7 @@ class StagePlanner {
   std::vector<StageEdge> edges_;
   const WholeNetwork* network_;
   Plan plan_;
+  DeviceRoles roles_{graph_, machine_, cost_, plan_};
   StrategyReport report_;
   std::deque<GroupSync> groups_;  ///< by stage; they stay where they are
   std::optional<ParameterAverages> averages_;

@@ -211,6 +211,21 @@ void check_devices(const Trial& trial) {
   }
 }
 
+void check_roles(const Trial& trial) {
+  const Machine& machine = trial.machine;
+  std::vector<int> roles(machine.devices.size(), 0);
+  for (const Role& role : trial.plan.roles) {
+    CAPTURE(role.name);
+    for (const EndpointId member : role.members) {
+      if (member >= machine.devices.size()) continue;
+      CHECK(++roles[member] == 1);
+      CHECK(machine.devices[member].type == machine.devices[role.members.front()].type);
+      CHECK(role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] ==
+            machine.device_types[machine.devices[member].type].reserved_bytes);
+    }
+  }
+}
+
 void check_memory(const Trial& trial) {
   for (const Role& role : trial.plan.roles) {
     if (role.members.front() >= trial.machine.devices.size()) continue;

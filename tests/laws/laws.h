@@ -43,6 +43,9 @@ void check_bytes(const Trial& trial);
 void check_time(const Trial& trial);
 /// Each device computes what its program says, one operation at a time.
 void check_devices(const Trial& trial);
+/// A device has one role at most, whose members are all of one type, and which holds what that type's system
+/// reserves.
+void check_roles(const Trial& trial);
 /// Going through each device's operations in order, memory reaches the reported peak and no more, and is at
 /// the end what it was at the beginning.
 void check_memory(const Trial& trial);

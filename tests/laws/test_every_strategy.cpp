@@ -35,6 +35,7 @@ void check_laws(const StrategyRow& row, const Trial& trial) {
   check_bytes(trial);
   check_time(trial);
   check_devices(trial);
+  check_roles(trial);
   check_memory(trial);
   check_bounds(trial);
   check_operations(trial, row.counts(trial));

@@ -160,6 +160,7 @@ TEST_CASE("hybrid: bytes, memory, time and bounds of random plans hold, folded a
     check_bytes(trial);
     check_time(trial);
     check_devices(trial);
+    check_roles(trial);
     check_memory(trial);
     check_bounds(trial);
     const ReplayResult unfolded = experiment.run(false);
@@ -194,6 +195,7 @@ TEST_CASE(
     check_bytes(trial);
     check_time(trial);
     check_devices(trial);
+    check_roles(trial);
     check_memory(trial);
     check_bounds(trial);
     CHECK(experiment->plan().images == of_group * hybrid.replicas);
