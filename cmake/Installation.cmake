@@ -53,7 +53,7 @@ set_target_properties(convoy_library PROPERTIES EXPORT_NAME convoy)
 target_link_libraries(convoy_library INTERFACE convoy_cli)
 set(library ${CMAKE_INSTALL_LIBDIR}/cmake/convoy)
 list(TRANSFORM other_rooms PREPEND convoy_ OUTPUT_VARIABLE libraries)
-install(TARGETS convoy_library convoy_options convoy_partition convoy_replay convoy_numerics ${libraries} EXPORT convoy
+install(TARGETS convoy_library convoy_options convoy_partition convoy_replay convoy_kernels ${libraries} EXPORT convoy
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/convoy COMPONENT development)
 install(EXPORT convoy NAMESPACE convoy:: FILE convoyTargets.cmake DESTINATION ${library} COMPONENT development)
 foreach(room models topologies strategies sim)

@@ -179,6 +179,8 @@ std::vector<std::vector<Real>> LinearKernels<Real>::weight_gradient(const Kernel
   return result;
 }
 
+void fix_blocks_of_products() { Eigen::setCpuCacheSizes(32 << 10, 256 << 10, 2 << 20); }
+
 template struct ConvolutionKernels<double>;
 template struct ConvolutionKernels<float>;
 template struct LinearKernels<double>;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/low_rank_shape.h"
-#include "sim/numerics/network.h"
+#include "models/training_graph.h"
 #include "sim/plan/meaning.h"
 
 namespace convoy::inline numerics {

@@ -58,6 +58,10 @@ template <class Real>
 Tensor<Real> cross_entropy_gradient(const Tensor<Real>& output, const std::vector<std::int32_t>& labels,
                                     double scale);
 
+/// Products of matrices are cut into blocks by the sizes of a processor's caches, and sums are rounded by the
+/// blocks: makes them the same on every machine.
+void fix_blocks_of_products();
+
 /// Why the network cannot learn here, in words that follow "numerics: "; "" if it can: a layer without a
 /// kernel, or a network without cross entropy.
 std::string refuses_numerics(const Model& model);

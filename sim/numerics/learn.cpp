@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -192,8 +191,7 @@ std::int64_t classes_of(const TrainingGraph& graph) {
 
 std::vector<LearntPoint> learn(const NumericsSpec& spec, const LearningData& data, const Plan& plan,
                                const TrainingGraph& graph, const Machine& machine, const CostModel& cost) {
-  // Products are cut into blocks by the sizes of caches, and sums are rounded by the blocks.
-  Eigen::setCpuCacheSizes(32 << 10, 256 << 10, 2 << 20);
+  fix_blocks_of_products();
   const NetworkIndex index(graph);
   BatchOrder order(spec.seed, data.train.count());
   const Lesson lesson{graph, data, index, spec.seed, order};
