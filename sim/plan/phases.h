@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "sim/plan/parameter_elements.h"
 #include "sim/plan/plan.h"
 #include "sim/plan/strategy_report.h"
 
@@ -13,6 +15,13 @@ namespace convoy::inline plans {
 struct ReportedPlan {
   Plan plan;
   StrategyReport report{};
+};
+
+/// What a message of a change brings to a device.
+struct StateMove {
+  std::size_t round = 0;  ///< of the change's messages; those of one are sent at the same time
+  EndpointId from = 0, to = 0;
+  KeptValues values;
 };
 
 /// How a run comes from one phase to the next.
@@ -26,6 +35,9 @@ struct Reconfiguration {
   /// first_devices(machine, traffic_devices).
   Plan traffic;
   std::uint32_t traffic_devices = 0;
+  /// What the messages bring, where plans say what they mean.
+  std::vector<StateMove> moves{};
+  bool reads_checkpoint = false;  ///< all devices read parameters and states that were written before
 };
 
 /// Steps that follow one another under one plan on the first `devices` devices of a machine. The plan's

@@ -7,63 +7,6 @@
 
 namespace convoy::inline prove {
 
-IndexSet all_of(std::int64_t size) { return size > 0 ? IndexSet{{0, size}} : IndexSet{}; }
-
-IndexSet set_of(const std::vector<std::int64_t>& sorted) {
-  IndexSet set;
-  for (const std::int64_t index : sorted)
-    if (!set.empty() && set.back().end == index)
-      ++set.back().end;
-    else
-      set.push_back({index, index + 1});
-  return set;
-}
-
-IndexSet intersection(const IndexSet& a, const IndexSet& b) {
-  IndexSet both;
-  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size(); a[i].end < b[j].end ? ++i : ++j)
-    if (const IndexRange range{std::max(a[i].begin, b[j].begin), std::min(a[i].end, b[j].end)};
-        range.begin < range.end)
-      both.push_back(range);
-  return both;
-}
-
-IndexSet difference(const IndexSet& a, const IndexSet& b) {
-  IndexSet left;
-  for (const IndexRange& range : a) {
-    std::int64_t begin = range.begin;
-    for (const IndexRange& gone : b) {
-      if (gone.end <= begin || gone.begin >= range.end) continue;
-      if (gone.begin > begin) left.push_back({begin, gone.begin});
-      begin = gone.end;
-    }
-    if (begin < range.end) left.push_back({begin, range.end});
-  }
-  return left;
-}
-
-std::int64_t count(const IndexSet& set) {
-  std::int64_t sum = 0;
-  for (const IndexRange& range : set) sum += range.end - range.begin;
-  return sum;
-}
-
-bool contains(const IndexSet& set, std::int64_t index) {
-  return std::any_of(set.begin(), set.end(),
-                     [&](const IndexRange& range) { return range.begin <= index && index < range.end; });
-}
-
-std::string text_of(const IndexSet& set) {
-  if (set.empty()) return "none";
-  std::string text;
-  for (const IndexRange& range : set) {
-    if (!text.empty()) text += " and ";
-    text += range.end == range.begin + 1 ? fmt::format("{}", range.begin)
-                                         : fmt::format("{} to {}", range.begin, range.end - 1);
-  }
-  return text;
-}
-
 bool Box::empty() const {
   return std::any_of(of.begin(), of.end(), [](const IndexSet& set) { return set.empty(); });
 }

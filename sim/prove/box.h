@@ -2,26 +2,12 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "sim/plan/meaning.h"
+#include "sim/plan/index_set.h"
 
 namespace convoy::inline prove {
-
-/// Ascending, with gaps between them; empty: none.
-using IndexSet = std::vector<IndexRange>;
-
-IndexSet all_of(std::int64_t size);
-/// @param sorted ascending, each once
-IndexSet set_of(const std::vector<std::int64_t>& sorted);
-IndexSet intersection(const IndexSet& a, const IndexSet& b);
-IndexSet difference(const IndexSet& a, const IndexSet& b);
-std::int64_t count(const IndexSet& set);
-bool contains(const IndexSet& set, std::int64_t index);
-/// "0 to 3 and 8 to 11"
-std::string text_of(const IndexSet& set);
 
 /// Elements of a tensor, or terms of the sums of an operation: all whose index on each axis is in its set.
 struct Box {

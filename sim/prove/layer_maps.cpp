@@ -35,18 +35,6 @@ IndexSet same_groups(const IndexSet& set, std::int64_t size, std::int64_t groups
   return result;
 }
 
-/// Of ranges in any order, some of which may overlap.
-IndexSet joined(std::vector<IndexRange> ranges) {
-  std::sort(ranges.begin(), ranges.end());
-  IndexSet set;
-  for (const IndexRange& range : ranges)
-    if (!set.empty() && range.begin <= set.back().end)
-      set.back().end = std::max(set.back().end, range.end);
-    else
-      set.push_back(range);
-  return set;
-}
-
 }  // namespace
 
 std::vector<LayerMaps::Run> LayerMaps::runs_of(const std::vector<ChannelSource>& sources) {
@@ -68,7 +56,7 @@ IndexSet LayerMaps::passed_on(const std::vector<Run>& runs, std::size_t k, const
     if (run.input == k || run.input == ChannelSource::every_input)
       for (const IndexRange& part : intersection({{run.source, run.source + run.count}}, sources))
         found.push_back({part.begin - run.source + run.output, part.end - run.source + run.output});
-  return joined(std::move(found));
+  return united(std::move(found));
 }
 
 IndexSet LayerMaps::taken_from(const std::vector<Run>& runs, std::size_t k, const IndexSet& outputs) {
@@ -77,7 +65,7 @@ IndexSet LayerMaps::taken_from(const std::vector<Run>& runs, std::size_t k, cons
     if (run.input == k || run.input == ChannelSource::every_input)
       for (const IndexRange& part : intersection({{run.output, run.output + run.count}}, outputs))
         found.push_back({part.begin - run.output + run.source, part.end - run.output + run.source});
-  return joined(std::move(found));
+  return united(std::move(found));
 }
 
 std::array<std::int64_t, 3> LayerMaps::sizes(const Shape& shape) {

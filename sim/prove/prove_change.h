@@ -8,9 +8,8 @@
 
 namespace convoy::inline prove {
 
-/// Shows that where devices come into a run, each of them gets all parameters and all of the optimizer's
-/// state, from a device that has them by then, before the phase begins. Of plans whose devices each have the
-/// whole network.
+/// Shows that every device of a phase has all parameters and all of the optimizer's state that it keeps in it:
+/// from the phase before, or by a message from a device that has them by then.
 /// @param before, after phases that follow one another; `after` has the change, and both plans say what they
 /// mean
 /// @param machine of all devices that any phase has

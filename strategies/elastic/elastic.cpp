@@ -79,17 +79,21 @@ class Elastic : public Strategy {
 
   std::vector<RunPhase> phases(const StrategyInput& input) const override {
     const std::int64_t micro_batch = checked_micro_batch(input);
+    const ParameterElements elements(input.graph);
+    StrategyInput meant = input;
+    meant.meaning = input.meaning || moves_parts();
     std::vector<RunPhase> phases;
     for (const ScheduleEntry& entry : options_.schedule) {
       RunPhase& phase = phases.emplace_back();
       phase.at_step = entry.at_step;
       phase.devices = entry.devices;
-      ReportedPlan planned = plan_on(entry.devices, input, micro_batch, &Strategy::plan);
+      ReportedPlan planned = plan_on(entry.devices, meant, micro_batch, &Strategy::plan);
       phase.plan = std::move(planned.plan);
       phase.report = std::move(planned.report);
-      if (phases.size() > 1)
-        phase.change = change(input, phase.plan, phases[phases.size() - 2].devices, entry.devices);
+      if (phases.size() > 1) phase.change = change(input, phases[phases.size() - 2], phase, elements);
     }
+    if (!input.meaning)
+      for (RunPhase& phase : phases) phase.plan.meaning.reset();  // whose indices no replay reads
     return phases;
   }
 
@@ -191,12 +195,29 @@ class Elastic : public Strategy {
     });
   }
 
-  Reconfiguration change(const StrategyInput& input, const Plan& plan, std::uint32_t from,
-                         std::uint32_t to) const {
+  /// Whether messages bring devices other parts of the network: plans then have to say which they have.
+  bool moves_parts() const { return !options_.deals && !options_.restarts && options_.schedule.size() > 1; }
+
+  Reconfiguration change(const StrategyInput& input, const RunPhase& before, const RunPhase& after,
+                         const ParameterElements& elements) const {
+    const std::uint32_t from = before.devices, to = after.devices;
     if (from == to) return {};
     if (options_.restarts) return restart(options_.times, input.graph, to);
-    return (options_.deals ? overlapped : redistributed)(
-        options_.times, state_bytes(plan), first_devices(input.machine, std::max(from, to)), from, to);
+    const Machine machine = first_devices(input.machine, std::max(from, to));
+    Reconfiguration change;
+    if (options_.deals) {
+      change = overlapped(options_.times, state_bytes(input.graph), machine, from, to);
+      if (input.meaning && to > from)
+        change.moves = moves_of_everything(change.traffic.patterns.front(), elements);
+      return change;
+    }
+    std::vector<StateMove> moves =
+        moves_between(held_states(before.plan, input.graph, elements),
+                      held_states(after.plan, input.graph, elements), elements, machine);
+    change =
+        redistributed(options_.times, traffic_of(moves, elements, std::max(from, to)), machine, from, to);
+    if (input.meaning) change.moves = std::move(moves);
+    return change;
   }
 
   ElasticOptions options_;

@@ -93,19 +93,12 @@ double state_bytes(const TrainingGraph& graph) {
          resident[static_cast<std::size_t>(MemoryClass::optimizer)];
 }
 
-double state_bytes(const Plan& plan) {
-  double most = 0;
-  for (const Role& role : plan.roles)
-    most = std::max(most, role.resident_bytes[static_cast<std::size_t>(MemoryClass::weights)] +
-                              role.resident_bytes[static_cast<std::size_t>(MemoryClass::optimizer)]);
-  return most;
-}
-
 Reconfiguration restart(const RestartTimes& times, const TrainingGraph& graph, std::uint32_t to) {
   const double storage_s = state_bytes(graph) / times.storage_Bps;
   const double by_storage_s =
       (times.checkpoint_write_s ? 0 : storage_s) + (times.checkpoint_read_s ? 0 : storage_s);
   Reconfiguration change;
+  change.reads_checkpoint = true;
   set_pause({{times.stop_s + times.checkpoint_write_s.value_or(0) + times.checkpoint_read_s.value_or(0), 0},
              {by_storage_s, times.spreads.storage},
              {times.process_start_s, times.spreads.process_start},
@@ -134,20 +127,15 @@ Reconfiguration overlapped(const RestartTimes& times, double state_bytes, const 
   return change;
 }
 
-Reconfiguration redistributed(const RestartTimes& times, double state_bytes, const Machine& machine,
+Reconfiguration redistributed(const RestartTimes& times, MoveTraffic traffic, const Machine& machine,
                               std::uint32_t from, std::uint32_t to) {
   Reconfiguration change;
   change.traffic_devices = std::max(from, to);
   if (to > from) change.preparation_s = times.process_start_s + times.framework_init_s + times.graph_build_s;
   set_pause({{times.communicator(to), times.spreads.communicator}}, change);
-  Pattern pattern;
-  pattern.groups.emplace_back();
-  for (EndpointId d = 0; d < change.traffic_devices; ++d) pattern.groups[0].push_back(d);
-  Round round{{}, {1.0}, 1};
-  for (std::uint32_t d = 0; d < to; ++d)
-    if (const std::uint32_t holder = (d + 1) % from; holder != d) round.pairs.emplace_back(holder, d);
-  pattern.rounds.push_back(std::move(round));
-  change.traffic = collective_of_all(std::move(pattern), "states to their new devices", state_bytes, machine);
+  if (traffic.bytes > 0)
+    change.traffic =
+        collective_of_all(std::move(traffic.pattern), "states to their new devices", traffic.bytes, machine);
   return change;
 }
 

@@ -6,6 +6,7 @@
 
 #include "sim/base/keys.h"
 #include "sim/plan/phases.h"
+#include "strategies/elastic/state_moves.h"
 #include "strategies/strategy.h"
 
 namespace convoy::inline strategies {
@@ -57,9 +58,6 @@ const Keys<RestartTimes>& restart_time_keys();
 
 /// Bytes that a checkpoint has: weights and optimizer state of the network.
 double state_bytes(const TrainingGraph& graph);
-/// Bytes that a worker needs to begin with under a plan: weights and optimizer state of the device that keeps
-/// most. Replicas need all of the network's.
-double state_bytes(const Plan& plan);
 
 /// Stop and restart from a checkpoint: everyone stops, the state is written, workers start from nothing and
 /// read it. No one trains meanwhile.
@@ -73,11 +71,11 @@ Reconfiguration restart(const RestartTimes& times, const TrainingGraph& graph, s
 Reconfiguration overlapped(const RestartTimes& times, double state_bytes, const Machine& machine,
                            std::uint32_t from, std::uint32_t to);
 
-/// The same where devices have parts of the network, which all change when their number does: newcomers start
+/// The same where devices have parts of the network, which change when their number does: newcomers start
 /// while the old devices train on; then there is a communicator's set-up, and every device of the new set
-/// gets the parts that it is to have from one of the old set, all at once.
-/// @param state_bytes that each of them gets
-Reconfiguration redistributed(const RestartTimes& times, double state_bytes, const Machine& machine,
+/// gets what it is to keep and has not kept before, all at once.
+/// @param traffic between devices of both sets
+Reconfiguration redistributed(const RestartTimes& times, MoveTraffic traffic, const Machine& machine,
                               std::uint32_t from, std::uint32_t to);
 
 /// The first `holders` devices of `machine` send the state to the others: in each round everyone who has it

@@ -155,15 +155,20 @@ TEST_CASE("reconfigure: without times those of others hold, of a start 12.2 s to
   CHECK(times.communicator(32) == approx(130.0 / 32).epsilon(0.005));
 }
 
-TEST_CASE(
-    "reconfigure: where devices have parts, each of the new set gets its own from the old set at once") {
+TEST_CASE("reconfigure: where devices have parts, they get what they lack at once, or nothing is sent") {
   const lab::Experiment lab = million(4);
   const Machine machine = machine_of(lab);
+  const ParameterElements elements(lab.graph());
+  const auto first = [](std::int64_t end) { return KeptValues{{{0, end}}, {{0, end}}}; };
   for (const auto& [from, to] : {std::pair{2U, 4U}, std::pair{4U, 2U}}) {
-    const Reconfiguration change = redistributed(times_of(round_times), 1e6, machine, from, to);
+    const std::vector<StateMove> moves{{0, 0, 1, first(250'000)}, {0, 0, 3, first(500'000)}};
+    const Reconfiguration change =
+        redistributed(times_of(round_times), traffic_of(moves, elements, 4), machine, from, to);
     CHECK((change.preparation_s > 0) == (to > from));
     CHECK(change.pause_s == times_of(round_times).communicator(to));
-    // Nobody sends more than two of them: 1 ms + 2 x 1 MB / (1 GB/s) growing, one shrinking.
-    CHECK(replay(change.traffic, machine, lab.cost(), {}).step_time_s == approx(to > from ? 0.003 : 0.002));
+    // 1 and 2 MB from the same device: 1 ms + 3 MB / (1 GB/s)
+    CHECK(replay(change.traffic, machine, lab.cost(), {}).step_time_s == approx(0.004));
   }
+  CHECK(
+      redistributed(times_of(round_times), traffic_of({}, elements, 4), machine, 4, 2).traffic.roles.empty());
 }
