@@ -83,6 +83,7 @@ class PlacedPlanner {
   void begin_meaning() {
     Meaning& meaning = *(plan_.meaning = std::make_shared<Meaning>());
     meaning.layouts = work_.meaning->layouts;
+    meaning.image_views = work_.meaning->image_views;
     meaning.lanes.assign(machine_.endpoint_count(), 0);
     meaning.positions.assign(machine_.endpoint_count(), 0);
     for (std::uint32_t r = 0; r < work_.replicas; ++r)

@@ -123,6 +123,9 @@ std::vector<LearntPoint> learn_of_service(const NumericsSpec& spec, const Lesson
 
 /// A loss needs all classes of an image, and layer and group normalization the channels of a group.
 std::string refuses_parts(const Plan& plan, const TrainingGraph& graph) {
+  if (!plan.meaning->image_views.empty())
+    return fmt::format("devices have parts of the image as '{}' makes them, which is not followed",
+                       graph.model.layers[plan.meaning->image_views.front().layer].name);
   for (const OpMeaning& means : plan.meaning->operations) {
     if (means.operation == no_meaning || means.layout == no_meaning) continue;
     const Operation& operation = graph.operations[means.operation];

@@ -109,7 +109,7 @@ struct CommMeaning {
   };
   /// What `operation` has made: the output of a layer or its gradient (as far as the sender has summed it),
   /// the gradients of a layer's parameters, or, where it is an update, the parameters as they are before it;
-  /// no_meaning: images. Where layouts are given, position i sends j what it has by `from` and j is to have
+  /// no_meaning: images, or the layer's output, where it is an ImageView. Where layouts are given, position i sends j what it has by `from` and j is to have
   /// by `to`; else all of it.
   struct Result {
     OpId operation;
@@ -130,6 +130,13 @@ struct CommMeaning {
   bool updates = false;
 };
 
+/// A layer that computes nothing and reads the image, of whose output devices have parts: without any message,
+/// as they read the image.
+struct ImageView {
+  std::uint32_t layer;
+  std::uint32_t layout;  ///< index into Meaning::layouts
+};
+
 struct Meaning {
   std::vector<OpMeaning> operations;
   std::vector<CommMeaning> communications;
@@ -141,7 +148,9 @@ struct Meaning {
   // Where several devices work on the same images between them.
   std::vector<PartLayout> layouts{};
   std::vector<std::uint32_t> positions{};  ///< by endpoint: in its group; empty: each device has whole layers
-  std::vector<bool> has_images{};  ///< by endpoint: images are read there; else they come by a message
+  /// By endpoint: whole images are read there; else they come by a message, or parts of them are read.
+  std::vector<bool> has_images{};
+  std::vector<ImageView> image_views{};
 };
 
 }  // namespace convoy::plans

@@ -56,6 +56,7 @@ struct Device {
   /// layer.
   Outputs come_gradients;
   std::vector<Value> images;
+  Outputs views;                                            ///< of the image, that have come
   std::map<std::uint32_t, std::pair<TaskId, Box>> updates;  ///< by layer
   std::set<std::uint32_t> updated;                          ///< layers, by what has been visited
   /// By micro-batch and operation: what has been done of it, and is not to be done again.
@@ -169,6 +170,13 @@ class PartsProver : public ParameterParts {
   bool has_images(const Device& device, TaskId t, std::int64_t micro_batch, std::vector<Box> wanted) const;
   /// Images, or a view of them.
   bool reads_images(LayerIndex input) const;
+  /// Of which devices have parts (Meaning::image_views), or a view of such a view.
+  bool is_image_view(std::uint32_t layer) const;
+  bool has_view(const Device& device, TaskId t, std::int64_t micro_batch, std::uint32_t layer,
+                std::vector<Box> wanted) const;
+  /// @throws Refuted unless these elements of such a view are there  @return whether it is one
+  bool read_view(const Device& device, TaskId t, const OpMeaning& reader, LayerIndex input,
+                 const Box& wanted) const;
   Box images_read(std::uint32_t layer, std::size_t k, const Box& work) const;
   void read_parameters(const Device& device, TaskId t, const OpMeaning& means, std::uint32_t layer,
                        const Box& work) const;

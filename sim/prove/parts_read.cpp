@@ -230,7 +230,9 @@ void PartsProver::read_all(const Device& device, TaskId t, const OpMeaning& mean
   if (operation.part != OperationPart::layer) return;
   if (operation.phase != Phase::data_gradient)
     for (std::size_t k = 0; k < inputs.size(); ++k)
-      if (reads_images(inputs[k])) read_images(device, t, means, {images_read(operation.layer, k, work)});
+      if (reads_images(inputs[k]) &&
+          !read_view(device, t, means, inputs[k], maps_.read(operation.layer, k, work)))
+        read_images(device, t, means, {images_read(operation.layer, k, work)});
   if (operation.phase != Phase::forward) read_gradient(device, t, means, operation.layer, own);
   if (operation.phase != Phase::weight_gradient) read_parameters(device, t, means, operation.layer, work);
 }
@@ -242,6 +244,35 @@ bool PartsProver::has_images(const Device& device, TaskId t, std::int64_t micro_
   for (const Value& value : device.images)
     if (value.micro_batch == micro_batch && is_before(device, value.task, t)) subtract(wanted, value.box);
   return std::all_of(wanted.begin(), wanted.end(), [](const Box& box) { return box.empty(); });
+}
+
+bool PartsProver::is_image_view(std::uint32_t layer) const {
+  return !meaning_.image_views.empty() && reads_images(static_cast<LayerIndex>(layer));
+}
+
+bool PartsProver::has_view(const Device& device, TaskId t, std::int64_t micro_batch, std::uint32_t layer,
+                           std::vector<Box> wanted) const {
+  if (meaning_.has_images[device.endpoint]) return true;
+  for (const ImageView& view : meaning_.image_views)
+    if (view.layer == layer) subtract(wanted, in_layout(view.layout, device.endpoint, maps_.tensor(layer)));
+  if (const auto come = device.views.find({micro_batch, layer}); come != device.views.end())
+    for (const Value& value : come->second)
+      if (is_before(device, value.task, t)) subtract(wanted, value.box);
+  std::erase_if(wanted, [](const Box& box) { return box.empty(); });
+  const LayerIndex input = graph_.model.layers[layer].inputs.front();
+  if (wanted.empty() || input == image_input) return wanted.empty();
+  for (Box& box : wanted) box = maps_.read(layer, 0, box);
+  return has_view(device, t, micro_batch, static_cast<std::uint32_t>(input), std::move(wanted));
+}
+
+bool PartsProver::read_view(const Device& device, TaskId t, const OpMeaning& reader, LayerIndex input,
+                            const Box& wanted) const {
+  if (input == image_input || !is_image_view(static_cast<std::uint32_t>(input))) return false;
+  if (!has_view(device, t, reader.micro_batch, static_cast<std::uint32_t>(input), {wanted}))
+    throw Refuted(fmt::format("{}: {} needs {}, and not all of it is there", at(device, t),
+                              graph_.operations[reader.operation].name,
+                              of_layer(static_cast<std::uint32_t>(input), wanted)));
+  return true;
 }
 
 bool PartsProver::reads_images(LayerIndex input) const {

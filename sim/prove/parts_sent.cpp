@@ -29,7 +29,7 @@ bool PartsProver::of_parameters(const CommMeaning::Result& result) const {
 }
 
 Box PartsProver::whole(const CommMeaning::Result& result) const {
-  if (result.operation == no_meaning) return maps_.image_tensor();
+  if (result.operation == no_meaning && !is_image_view(result.layer)) return maps_.image_tensor();
   return of_parameters(result) ? maps_.work(result.layer) : maps_.tensor(result.layer);
 }
 
@@ -60,7 +60,7 @@ double PartsProver::bytes_of(const CommMeaning& carries, EndpointId from, Endpoi
       continue;
     }
     const Box box = sent(result, from, to);
-    if (result.operation == no_meaning) {
+    if (result.operation == no_meaning && !is_image_view(result.layer)) {
       bytes += box.volume() * tensor_bytes_.of_value(image_input);
       continue;
     }
@@ -125,7 +125,8 @@ std::vector<Value> PartsProver::taken(const Device& device, TaskId t, const Comm
       phase_of(result) == Phase::data_gradient && is_hybrid_)
     return held(device, t, carries, result, box);
   if (result.operation == no_meaning) {
-    if (!has_images(device, t, m, {box}))
+    if (is_image_view(result.layer) ? !has_view(device, t, m, result.layer, {box})
+                                    : !has_images(device, t, m, {box}))
       throw Refuted(fmt::format("{}: sends images that it does not have", at(device, t)));
     return {{no_meaning, box, {}, t, m}};
   }
@@ -207,7 +208,7 @@ void PartsProver::put(Device& device, const CommMeaning& carries, const CommMean
                       Value value) {
   const std::pair<std::int64_t, std::uint32_t> of{carries.micro_batch, result.layer};
   if (result.operation == no_meaning) {
-    device.images.push_back(std::move(value));
+    (is_image_view(result.layer) ? device.views[of] : device.images).push_back(std::move(value));
     return;
   }
   switch (phase_of(result)) {

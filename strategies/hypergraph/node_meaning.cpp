@@ -28,12 +28,13 @@ PartLayout nodes_where(const std::vector<NodeBlock>& blocks, std::uint32_t count
 
 void NodeMeaning::begin() {
   const std::vector<NodeLayer>& layers = shares_.layers();
-  if (std::any_of(layers.begin(), layers.end(),
-                  [](const NodeLayer& node) { return node.reads_image && !node.forward; }))
-    return;
   work_.meaning = std::make_shared<Meaning>();
-  work_.meaning->has_images.assign(shares_.count(), true);
-  for (const NodeLayer& node : layers) {
+  work_.meaning->has_images.assign(shares_.count(), false);
+  for (std::uint32_t i = 0; i < layers.size(); ++i) {
+    const NodeLayer& node = layers[i];
+    if (node.reads_image && !node.forward) work_.meaning->image_views.push_back({node.model_layer, owned(i)});
+    for (std::uint32_t p = 0; p < shares_.count() && node.reads_image && node.forward; ++p)
+      if (shares_.share(i, p) > 0) work_.meaning->has_images[p] = true;
     work_.meaning->layouts.push_back(
         nodes_where(node.blocks, shares_.count(),
                     [&](std::uint32_t p, const NodeBlock& b) { return shares_.owns(p, b); }));
@@ -73,16 +74,21 @@ OpId NodeMeaning::gradient_made_for(std::uint32_t j) const {
   return no_meaning;
 }
 
+/// The operation that makes a layer's output, or that of which it is a view; of a view of the image: none.
+OpId NodeMeaning::made_by(std::uint32_t i) const {
+  const NodeLayer& node = shares_.layers()[i];
+  if (node.forward) return *node.forward;
+  const LayerIndex input = shares_.graph().model.layers[i].inputs.front();
+  return input == image_input ? no_meaning : made_by(static_cast<std::uint32_t>(input));
+}
+
 CommMeaning NodeMeaning::of_message(std::uint32_t j, bool forward) const {
   CommMeaning meaning;
   if (!work_.meaning) return meaning;
   const std::vector<NodeLayer>& layers = shares_.layers();
-  std::uint32_t made = layers[j].model_layer;  // of a view: what it is a view of
-  while (!layers[made].forward)
-    made = static_cast<std::uint32_t>(shares_.graph().model.layers[made].inputs.front());
-  const OpId operation = forward ? *layers[made].forward : gradient_made_for(j);
+  const OpId operation = forward ? made_by(layers[j].model_layer) : gradient_made_for(j);
   meaning.kind = forward ? CommMeaning::Kind::results : CommMeaning::Kind::parts;
-  if (operation == no_meaning) return meaning;
+  if (operation == no_meaning && !forward) return meaning;
   meaning.results = {
       {operation, layers[j].model_layer, forward ? owned(j) : read(j), forward ? read(j) : owned(j)}};
   return meaning;

@@ -8,8 +8,7 @@
 
 namespace convoy::inline strategies {
 
-/// Says what the operations and messages of parts mean (sim/plan/meaning.h), where that is asked for. Of nodes
-/// that are a view of the image the steps do not say what of the image they are: then nothing is said.
+/// Says what the operations and messages of parts mean (sim/plan/meaning.h), where that is asked for.
 class NodeMeaning {
  public:
   /// Both are referred to.
@@ -31,6 +30,7 @@ class NodeMeaning {
   static std::uint32_t owned(std::uint32_t i) { return 2 * i; }     ///< layouts
   static std::uint32_t read(std::uint32_t i) { return 2 * i + 1; }  ///< by p's nodes, and others'
   OpId gradient_made_for(std::uint32_t j) const;
+  OpId made_by(std::uint32_t i) const;
 
   const NodeShares& shares_;
   PlacedWork& work_;

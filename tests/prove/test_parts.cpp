@@ -233,11 +233,44 @@ TEST_CASE("proof: a network whose first layer is a view of the image, in parts")
         "out_features: 16}, {name: b, kind: relu}, {name: c, kind: linear, out_features: 10}]}",
         star(4, "1GB/s", "1us"), "{kind: " + kind + "}", 8);
     const Proof proof = proof_of(it, plan_with_meaning(it));
-    // What of the image the nodes of the view are, a hypergraph's plan does not say.
-    CHECK_MESSAGE(
-        proof.outcome == (kind == "hypergraph" ? Proof::Outcome::not_covered : Proof::Outcome::proved),
-        proof.text);
+    CHECK_MESSAGE(proof.outcome == Proof::Outcome::proved, proof.text);
   }
+}
+
+TEST_CASE("proof: a view of the image by nodes: each part has its own pixels and gets the others") {
+  int sent = 0;
+  for (const char* views : {"{name: flat, kind: flatten}",
+                            "{name: flat, kind: flatten}, {name: half, kind: slice, first: 8, last: 40}"}) {
+    CAPTURE(views);
+    const lab::Experiment it(fmt::format("{{name: net, input: [1, 8, 8], layers: [{}, {{name: a, kind: "
+                                         "linear, out_features: 16}}, {{name: "
+                                         "b, kind: relu}}, {{name: c, kind: linear, out_features: 10}}]}}",
+                                         views),
+                             star(4, "1GB/s", "1us"), "{kind: hypergraph, method: even}", 8);
+    const Plan plan = plan_with_meaning(it);
+    const Proof proof = proof_of(it, plan);
+    CHECK_MESSAGE(proof.outcome == Proof::Outcome::proved, proof.text);
+    for (std::size_t c = 0; c < plan.communications.size(); ++c) {
+      const CommMeaning& carries = plan.meaning->communications[plan.communications[c].meaning];
+      if (carries.results.front().operation != no_meaning) continue;
+      ++sent;
+      Plan wrong = plan;  // one part gets nothing
+      wrong.patterns.push_back(wrong.patterns[wrong.communications[c].pattern]);
+      wrong.patterns.back().rounds[0].pairs.pop_back();
+      if (wrong.patterns.back().rounds[0].fractions.size() > 1)
+        wrong.patterns.back().rounds[0].fractions.pop_back();
+      wrong.communications[c].pattern = static_cast<std::uint32_t>(wrong.patterns.size() - 1);
+      CHECK(proof_of(it, wrong).outcome == Proof::Outcome::refuted);
+    }
+    Plan wrong = plan;  // the first part has fewer pixels than it sends
+    wrong.meaning = std::make_shared<Meaning>(*plan.meaning);
+    PartLayout& layout =
+        wrong.meaning->layouts.emplace_back(wrong.meaning->layouts[wrong.meaning->image_views[0].layout]);
+    --layout[0].channels->back().end;
+    wrong.meaning->image_views[0].layout = static_cast<std::uint32_t>(wrong.meaning->layouts.size() - 1);
+    CHECK(proof_of(it, wrong).outcome == Proof::Outcome::refuted);
+  }
+  CHECK(sent >= 2);
 }
 
 TEST_CASE("proof: networks with ways side by side, in parts") {
