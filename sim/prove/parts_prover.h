@@ -12,6 +12,7 @@
 #include "models/tensor_bytes.h"
 #include "sim/prove/layer_maps.h"
 #include "sim/prove/parameter_parts.h"
+#include "sim/prove/prove_memory.h"
 #include "sim/prove/prove_parts.h"
 #include "sim/prove/prove_rounds.h"
 
@@ -219,6 +220,39 @@ class PartsProver : public ParameterParts {
   void check_updates() const;
   void check_updates_of(const std::vector<const Device*>& devices) const;
 
+  // Memory, when all has been visited.
+
+  /// An operation that has a buffer in memory, on a device.
+  struct BufferUse {
+    std::size_t position;  ///< in the program
+    std::uint32_t pass;
+    bool is_dropped;  ///< when its pass is over
+    Box box;
+  };
+  /// By buffer and micro-batch.
+  using BufferUses = std::map<std::pair<std::uint32_t, std::int64_t>, std::vector<BufferUse>>;
+  /// Where a device's operations are, in the order of its program.
+  struct Positions {
+    std::vector<std::uint32_t> begins;  ///< of the operation's task
+    std::map<std::tuple<TaskId, OpId, std::int64_t>, std::size_t> of;
+    std::map<TaskId, std::size_t> last;  ///< of the task
+  };
+  /// Of a hypergraph, and of placed work in half precision, only that nothing is held in the end.
+  void check_memory() const;
+  std::vector<NeededBytes> needed_bytes(const Device& device) const;
+  /// Of hybrids: of a buffer of an operation (a mask, indices), and of images that it reads, as much as the device
+  /// does of its work.
+  void add_other(const Buffer& buffer, const std::vector<BufferUse>& uses,
+                 std::vector<NeededBytes>& needed) const;
+  BufferUses buffer_uses(const Device& device, Positions& positions) const;
+  /// What the operation has in memory of the buffer: an output that it makes or reads, the gradient of its output.
+  std::vector<Box> boxes_used(const Buffer& buffer, const Operation& operation, const Box& work) const;
+  /// What a layer reads of another one by its inputs, straight or through views.
+  void add_read(std::uint32_t layer, const Box& work, std::uint32_t of, std::vector<Box>& boxes) const;
+  /// From when on a value is there; nothing: never when an operation begins.
+  std::optional<std::size_t> position_of(const Device& device, const Positions& positions,
+                                         const Value& value) const;
+
   // Messages.
 
   struct Carried {
@@ -285,6 +319,8 @@ class PartsProver : public ParameterParts {
   std::vector<double> made_bytes_;                                              ///< by operation
   std::vector<std::vector<Slot>> readers_;                                      ///< by layer
   std::vector<std::optional<OpId>> data_gradient_, loss_gradient_, weight_gradient_;  ///< by layer
+  /// By operation: activations that it has in memory.
+  std::vector<std::vector<std::uint32_t>> buffers_of_;
   std::vector<Device> devices_;                                                       ///< by endpoint
   std::vector<std::vector<std::pair<std::uint32_t, Task::Kind>>> users_;  ///< by communication: roles
   std::vector<std::optional<Carried>> carried_;                           ///< by communication

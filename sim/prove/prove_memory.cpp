@@ -14,8 +14,9 @@
 namespace convoy::inline prove {
 namespace {
 
-/// Of the allocations and frees of a program no buffer is named; their sums by class are held against what
-/// the graph's buffers need.
+constexpr std::size_t at(MemoryClass memory_class) { return static_cast<std::size_t>(memory_class); }
+
+/// What the graph's buffers need on a device that runs whole operations.
 class MemoryProver {
  public:
   MemoryProver(const Plan& plan, const Role& role, const TrainingGraph& graph,
@@ -25,33 +26,15 @@ class MemoryProver {
       for (const PlanOp& op : role.program[t].ops) ops_.push_back({t, &op});
   }
 
-  void prove(const Machine& machine) {
+  std::vector<NeededBytes> needed() {
     find_lives();
-    find_needs();
-    StateBytes held{}, need{};
-    for (std::size_t i = 0; i < ops_.size(); ++i) {
-      for (const MemoryDelta& delta : ops_[i].op->allocates) held[at(delta.memory_class)] += delta.bytes;
-      for (std::size_t c = 0; c < memory_class_count; ++c) {
-        need[c] += begins_[i][c];
-        if (held[c] < need[c] - rounding * (1 + need[c]))
-          throw Refuted(
-              fmt::format("{}: when {} runs, {} bytes of {} are held, and what it or a later "
-                          "operation reads has {}",
-                          name_of(role_, ops_[i].task, machine), ops_[i].op->name, held[c],
-                          memory_class_names[c], need[c]));
-        need[c] -= ends_[i][c];
-      }
-      for (const MemoryDelta& delta : ops_[i].op->frees) held[at(delta.memory_class)] -= delta.bytes;
-    }
-    for (std::size_t c = 0; c < memory_class_count; ++c)
-      if (std::abs(held[c]) > rounding * (1 + most_[c]))
-        throw Refuted(fmt::format("{}: {} bytes of {} are {} at the end of the step", name_of(role_, machine),
-                                  std::abs(held[c]), memory_class_names[c],
-                                  held[c] > 0 ? "still held" : "freed twice"));
+    std::vector<NeededBytes> result;
+    for (const auto& [of, life] : lives_)
+      result.push_back({life.first, life.last, graph_.buffers[std::get<0>(of)].memory_class, life.bytes});
+    return result;
   }
 
  private:
-  static constexpr double rounding = 1e-6;
   struct Op {
     TaskId task;
     const PlanOp* op;
@@ -60,8 +43,6 @@ class MemoryProver {
     std::size_t first, last;
     double bytes;
   };
-  static std::size_t at(MemoryClass memory_class) { return static_cast<std::size_t>(memory_class); }
-
   /// Of which operations' outputs the role receives a view, which may be a part of the output.
   std::vector<bool> find_received_views() const {
     std::vector<bool> is_view(graph_.operations.size(), false);
@@ -101,17 +82,6 @@ class MemoryProver {
     }
   }
 
-  void find_needs() {
-    begins_.assign(ops_.size(), {});
-    ends_ = begins_;
-    for (const auto& [of, life] : lives_) {
-      const std::size_t c = at(graph_.buffers[std::get<0>(of)].memory_class);
-      begins_[life.first][c] += life.bytes;
-      ends_[life.last][c] += life.bytes;
-      most_[c] += life.bytes;
-    }
-  }
-
   const Plan& plan_;
   const Role& role_;
   const Meaning& meaning_;
@@ -119,17 +89,50 @@ class MemoryProver {
   const std::vector<std::vector<std::uint32_t>>& used_by_;  ///< by operation: buffers
   std::vector<Op> ops_;
   std::map<std::tuple<std::uint32_t, std::int64_t, bool>, Life> lives_;
-  std::vector<StateBytes> begins_, ends_;  ///< by operation: of the buffers whose first (last) user it is
-  StateBytes most_{};
 };
 
 }  // namespace
+
+void check_held(const Role& role, const std::vector<NeededBytes>& needed, const Machine& machine) {
+  constexpr double rounding = 1e-6;
+  std::size_t count = 0;
+  for (const Task& task : role.program) count += task.ops.size();
+  std::vector<StateBytes> begins(count, StateBytes{}), ends = begins;
+  StateBytes most{}, held{}, need{};
+  for (const NeededBytes& of : needed) {
+    begins[of.first][at(of.memory_class)] += of.bytes;
+    ends[of.last][at(of.memory_class)] += of.bytes;
+    most[at(of.memory_class)] += of.bytes;
+  }
+  std::size_t i = 0;
+  for (TaskId t = 0; t < role.program.size(); ++t)
+    for (const PlanOp& op : role.program[t].ops) {
+      for (const MemoryDelta& delta : op.allocates) held[at(delta.memory_class)] += delta.bytes;
+      for (std::size_t c = 0; c < memory_class_count; ++c) {
+        need[c] += begins[i][c];
+        if (held[c] < need[c] - rounding * (1 + need[c]))
+          throw Refuted(
+              fmt::format("{}: when {} runs, {} bytes of {} are held, and what it or a later "
+                          "operation reads has {}",
+                          name_of(role, t, machine), op.name, held[c], memory_class_names[c], need[c]));
+        need[c] -= ends[i][c];
+      }
+      for (const MemoryDelta& delta : op.frees) held[at(delta.memory_class)] -= delta.bytes;
+      ++i;
+    }
+  for (std::size_t c = 0; c < memory_class_count; ++c)
+    if (std::abs(held[c]) > rounding * (1 + most[c]))
+      throw Refuted(fmt::format("{}: {} bytes of {} are {} at the end of the step", name_of(role, machine),
+                                std::abs(held[c]), memory_class_names[c],
+                                held[c] > 0 ? "still held" : "freed twice"));
+}
 
 void prove_memory(const Plan& plan, const TrainingGraph& graph, const Machine& machine) {
   std::vector<std::vector<std::uint32_t>> used_by(graph.operations.size());
   for (std::uint32_t b = 0; b < graph.buffers.size(); ++b)
     for (const OpId op : graph.buffers[b].uses) used_by[op].push_back(b);
-  for (const Role& role : plan.roles) MemoryProver(plan, role, graph, used_by).prove(machine);
+  for (const Role& role : plan.roles)
+    check_held(role, MemoryProver(plan, role, graph, used_by).needed(), machine);
 }
 
 }  // namespace convoy::prove

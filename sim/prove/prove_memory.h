@@ -1,11 +1,25 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
+#include <vector>
+
 #include "models/training_graph.h"
 #include "sim/plan/plan.h"
 #include "topologies/machine.h"
 
 namespace convoy::inline prove {
+
+/// A part of what a device needs, from one of its operations to another one, by their places in its program.
+struct NeededBytes {
+  std::size_t first, last;
+  MemoryClass memory_class;
+  double bytes;
+};
+/// Of allocations no buffer is named; their sums by class are held against what is needed.
+/// @throws Refuted unless at least the bytes that are needed are allocated whenever an operation of the role runs,
+/// and none after the last one
+void check_held(const Role& role, const std::vector<NeededBytes>& needed, const Machine& machine);
 
 /// Whenever an operation runs, at least the bytes of all buffers of the training graph are allocated that
 /// were made, or received whole, before and that it or a later one uses; after the last operation, none are.

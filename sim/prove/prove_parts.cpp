@@ -27,6 +27,7 @@ PartsProver::PartsProver(const Plan& plan, const TrainingGraph& graph, const Mac
       data_gradient_(graph.model.layers.size()),
       loss_gradient_(graph.model.layers.size()),
       weight_gradient_(graph.model.layers.size()),
+      buffers_of_(graph.operations.size()),
       devices_(machine.endpoint_count()),
       users_(plan.communications.size()),
       carried_(plan.communications.size()),
@@ -58,6 +59,7 @@ PartsProver::PartsProver(const Plan& plan, const TrainingGraph& graph, const Mac
 void PartsProver::prove() {
   order_.for_each(machine_, [&](std::uint32_t r, TaskId t) { visit(r, t); });
   check_updates();
+  check_memory();
 }
 
 std::int64_t PartsProver::images_of_micro_batch() {
@@ -100,6 +102,10 @@ void PartsProver::read_graph() {
     if (op.part == OperationPart::loss) loss_gradient_[op.layer] = id;
   }
   // As much as an operation makes: its output, gradients, masks, indices.
+  for (std::uint32_t b = 0; b < graph_.buffers.size(); ++b)
+    if (const BufferRole role = graph_.buffers[b].role;
+        role != BufferRole::parameter_gradient && graph_.buffers[b].memory_class == MemoryClass::activations)
+      for (const OpId op : graph_.buffers[b].uses) buffers_of_[op].push_back(b);
   const double element = element_bytes(graph_.options.precision);
   const auto images = static_cast<double>(maps_.images());
   std::vector<double> buffers(made_bytes_.size(), 0);

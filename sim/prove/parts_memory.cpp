@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <iterator>
+
+#include "sim/prove/parts_prover.h"
+
+namespace convoy::inline prove {
+namespace parts {
+
+void PartsProver::check_memory() const {
+  // What a reader's copy in another precision takes is not known of placed work.
+  const bool is_known = is_hybrid_ || (!adds_all_ && element_bytes(graph_.options.precision) == 4);
+  for (std::uint32_t r = 0; r < plan_.roles.size(); ++r)
+    for (const EndpointId e : followed_[r])
+      check_held(plan_.roles[r], is_known ? needed_bytes(devices_[e]) : std::vector<NeededBytes>{}, machine_);
+}
+
+std::vector<NeededBytes> PartsProver::needed_bytes(const Device& device) const {
+  Positions positions;
+  BufferUses all = buffer_uses(device, positions);
+  std::vector<NeededBytes> needed;
+  for (auto& [of, uses] : all) {
+    const auto& [b, micro_batch] = of;
+    const Buffer& buffer = graph_.buffers[b];
+    const bool is_output = buffer.role == BufferRole::output;
+    if (buffer.role == BufferRole::image || buffer.role == BufferRole::other) {
+      add_other(buffer, uses, needed);
+      continue;
+    }
+    const Device::Outputs& tensors = is_output ? device.outputs : device.gradients;
+    const auto values = tensors.find({micro_batch, buffer.layer});
+    if (values == tensors.end()) continue;
+    // As it is sent, which may be without the copy of another precision that a reader makes.
+    const double element_bytes = std::min(
+        buffer.bytes_per_image * static_cast<double>(maps_.images()) / maps_.tensor(buffer.layer).volume(),
+        tensor_bytes_.of_value(static_cast<LayerIndex>(buffer.layer)));
+    std::reverse(uses.begin(), uses.end());
+    std::map<std::optional<std::uint32_t>, std::vector<Box>> there;  // by pass: of earlier values
+    for (const Value& value : values->second) {
+      if (is_output && value.maker != buffer.born) continue;
+      const std::optional<std::size_t> first = position_of(device, positions, value);
+      if (!first) continue;
+      std::vector<Box>& earlier = there[value.pass];
+      std::vector<Box> fresh{value.box};
+      for (const Box& box : earlier) subtract(fresh, box);
+      earlier.insert(earlier.end(), fresh.begin(), fresh.end());
+      for (const BufferUse& use : uses) {  // the last of them first
+        if (use.position < *first || (value.pass && *value.pass != use.pass)) continue;
+        double elements = 0;
+        for (const Box& box : fresh) elements += intersection(box, use.box).volume();
+        subtract(fresh, use.box);
+        if (elements > 0)
+          needed.push_back({*first, use.position, buffer.memory_class, elements * element_bytes});
+      }
+    }
+  }
+  return needed;
+}
+
+void PartsProver::add_other(const Buffer& buffer, const std::vector<BufferUse>& uses,
+                            std::vector<NeededBytes>& needed) const {
+  const std::uint32_t layer = graph_.operations[buffer.born].layer;
+  const std::vector<LayerIndex>& inputs = graph_.model.layers[layer].inputs;
+  const bool is_image = buffer.role == BufferRole::image;
+  if (!is_hybrid_) return;
+  if (is_image && std::find(inputs.begin(), inputs.end(), image_input) == inputs.end()) return;
+  const Box whole = maps_.tensor(layer), &own = uses.front().box;
+  double share = 1;
+  for (const Box::Axis axis : {Box::images, Box::channels, Box::rows, Box::columns})
+    if (axis != Box::channels || !is_image)
+      share *= static_cast<double>(count(own[axis])) / static_cast<double>(count(whole[axis]));
+  // What is run again, or image by image, lives more than once.
+  const bool is_once = std::all_of(uses.begin(), uses.end(),
+                                   [&](const BufferUse& use) { return !use.is_dropped && use.box == own; });
+  if (is_once && buffer.bytes_per_image > 0)
+    needed.push_back({uses.front().position, uses.back().position, buffer.memory_class,
+                      share * buffer.bytes_per_image * static_cast<double>(maps_.images())});
+}
+
+PartsProver::BufferUses PartsProver::buffer_uses(const Device& device, Positions& positions) const {
+  BufferUses uses;
+  const Role& role = plan_.roles[device.role];
+  for (TaskId t = 0; t < role.program.size(); ++t)
+    for (const PlanOp& op : role.program[t].ops) {
+      const std::size_t position = positions.begins.size();
+      positions.begins.push_back(order_.of(device.role).begins[t]);
+      positions.last[t] = position;
+      const OpMeaning* means = meaning_in_graph(meaning_, op);
+      if (!means || means->act != Act::compute) continue;
+      positions.of.emplace(std::tuple{t, means->operation, means->micro_batch}, position);
+      const Operation& operation = graph_.operations[means->operation];
+      if (operation.phase == Phase::update) continue;
+      const Box work = in_layout(means->layout, device.endpoint, maps_.work(operation.layer));
+      for (const std::uint32_t b : buffers_of_[means->operation])
+        for (Box& box : boxes_used(graph_.buffers[b], operation, work))
+          if (!box.empty())
+            uses[{b, means->micro_batch}].push_back(
+                {position, means->pass, means->is_dropped, std::move(box)});
+    }
+  return uses;
+}
+
+std::vector<Box> PartsProver::boxes_used(const Buffer& buffer, const Operation& operation,
+                                         const Box& work) const {
+  std::vector<Box> boxes;
+  if (operation.part == OperationPart::gradient_sum) return boxes;
+  const bool is_tensor = buffer.role == BufferRole::output || buffer.role == BufferRole::output_gradient;
+  const std::uint32_t layer = is_tensor ? buffer.layer : graph_.operations[buffer.born].layer;
+  if (operation.layer == layer || operation.part == OperationPart::loss) {
+    boxes.push_back(work);
+    boxes.back()[Box::inputs] = all_of(1);
+  } else if (buffer.role == BufferRole::output) {
+    add_read(operation.layer, work, buffer.layer, boxes);
+  }
+  return boxes;
+}
+
+void PartsProver::add_read(std::uint32_t layer, const Box& work, std::uint32_t of,
+                           std::vector<Box>& boxes) const {
+  const std::vector<LayerIndex>& inputs = graph_.model.layers[layer].inputs;
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    if (inputs[k] == image_input) continue;
+    const auto input = static_cast<std::uint32_t>(inputs[k]);
+    if (input == of)
+      boxes.push_back(maps_.read(layer, k, work));
+    else if (is_view_of(input, of))
+      add_read(input, maps_.read(layer, k, work), of, boxes);
+  }
+}
+
+std::optional<std::size_t> PartsProver::position_of(const Device& device, const Positions& positions,
+                                                    const Value& value) const {
+  const std::vector<std::uint32_t>& begins = positions.begins;
+  if (plan_.roles[device.role].program[value.task].kind == Task::Kind::compute) {
+    const auto made = positions.of.find({value.task, value.maker, value.micro_batch});
+    return made != positions.of.end() ? made->second : positions.last.at(value.task);
+  }
+  const auto after = std::lower_bound(begins.begin(), begins.end(), order_.of(device.role).ends[value.task]);
+  if (after == begins.end()) return std::nullopt;
+  return static_cast<std::size_t>(after - begins.begin());
+}
+
+}  // namespace parts
+}  // namespace convoy::prove
