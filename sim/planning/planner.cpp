@@ -258,15 +258,17 @@ std::optional<std::size_t> Planner::least(const Scenario& scenario) {
 }
 
 std::vector<std::size_t> Planner::front(const Scenario& scenario) {
+  std::vector<Standing> front;
   const auto hopes_of = [&](const std::vector<Standing>& known, const std::vector<Standing>& bounds) {
-    const std::vector<Standing> front = front_of(known);
+    front = front_of(known);
     HopesOfSetups hopes;
     for (const Standing& each : bounds)
       if (!cannot_join(front, each)) hopes.add(setup_of(each), front_order(each));
     return hopes.all();
   };
+  const auto is_out = [&](const Standing& bound) { return can_never_join(front, bound); };
   std::vector<std::size_t> candidates;
-  for (const Standing& each : front_of(search(scenario, {hopes_of, [](const Standing&) { return false; }})))
+  for (const Standing& each : front_of(search(scenario, {hopes_of, is_out})))
     candidates.push_back(each.candidate);
   return candidates;
 }

@@ -72,16 +72,14 @@ Trials::Trials(const PlanSpec& spec, std::size_t jobs, Progress progress)
     : ground_(std::make_shared<Ground>(spec, jobs, progress)),
       jobs_(jobs),
       progress_(std::move(progress)),
-      trials_(space().setups.size()),
-      bounded_(trials_.size()) {}
+      trials_(space().setups.size() / block_size + 1) {}
 
 Trials::Trials(const Trials& others, double bandwidth)
     : ground_(others.ground_),
       jobs_(others.jobs_),
       progress_(others.progress_),
       bandwidth_(bandwidth),
-      trials_(others.trials_.size()),
-      bounded_(trials_.size()) {
+      trials_(others.trials_.size()) {
   try_out_.of = others.try_out();
 }
 
@@ -99,7 +97,7 @@ const std::shared_ptr<TryOut>& Trials::try_out() const {
 
 void Trials::plan(const std::vector<std::size_t>& setups) {
   const auto planned = [&](std::size_t place, Tried<Assessment> tried) {
-    progress_("planning candidates", ++planned_, trials_.size());
+    progress_("planning candidates", ++planned_, space().setups.size());
     Trial& trial = own(setups[place]);
     trial.planned = true;
     if (tried.failed(trial)) return;
@@ -123,7 +121,7 @@ std::vector<SearchSpace::Record> Trials::simulate(const std::vector<std::size_t>
 }
 
 void Trials::record(std::size_t s, Tried<RunOutput>& tried) {
-  progress_("simulating candidates", ++simulated_, trials_.size());
+  progress_("simulating candidates", ++simulated_, space().setups.size());
   Trial& trial = own(s);
   if (tried.failed(trial)) return;
   const RunResult& result = tried.value->result;

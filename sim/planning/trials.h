@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -70,10 +71,16 @@ class Trials {
   };
 
   Trials(const Trials& others, double bandwidth);
+  using Block = std::vector<std::optional<Trial>>;
+  static constexpr std::size_t block_size = 64;
+
   /// Bounded when it is first looked at.
   Trial& own(std::size_t s) const {
-    if (!bounded_[s]) trials_[s] = ground_->bounds.bound(setup(s), bandwidth_), bounded_[s] = true;
-    return trials_[s];
+    Block& block = trials_[s / block_size];
+    if (block.empty()) block.resize(block_size);
+    std::optional<Trial>& trial = block[s % block_size];
+    if (!trial) trial = ground_->bounds.bound(setup(s), bandwidth_);
+    return *trial;
   }
   const std::shared_ptr<TryOut>& try_out() const;
   void record(std::size_t setup, Tried<RunOutput>& tried);
@@ -83,8 +90,8 @@ class Trials {
   Progress progress_;
   std::size_t planned_ = 0, simulated_ = 0;  ///< setups, for the progress
   double bandwidth_ = 1;                     ///< factor on that of all links
-  mutable std::vector<Trial> trials_;
-  mutable std::vector<bool> bounded_;
+  /// By setup, in blocks that are empty until one of them is looked at: on other links few are.
+  mutable std::vector<Block> trials_;
   mutable OwnTryOut try_out_;
 };
 

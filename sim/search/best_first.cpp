@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::size_t largest_group = 1024;
 
-/// The candidates that come next, in their order: those that are all planned, or all not.
-std::vector<std::size_t> next_of(const SearchSpace& space) {
+/// The candidates that come next, in their order, as many as are asked for: those that are all planned, or all not.
+std::vector<std::size_t> next_of(const SearchSpace& space, std::size_t most) {
   struct Next {
     Rank bound;
     bool open;
@@ -20,7 +20,12 @@ std::vector<std::size_t> next_of(const SearchSpace& space) {
   std::vector<Next> order;
   for (const Hope& hope : space.hopes())
     order.push_back({hope.bound, !space.is_planned(hope.candidate), hope.candidate});
-  std::sort(order.begin(), order.end(), [](const Next& a, const Next& b) { return a < b; });
+  if (most < order.size()) {
+    const auto end = order.begin() + static_cast<std::ptrdiff_t>(most);
+    std::nth_element(order.begin(), end, order.end());
+    order.erase(end, order.end());
+  }
+  std::sort(order.begin(), order.end());
   std::vector<std::size_t> next;
   for (const Next& each : order) {
     if (each.open != order.front().open) break;
@@ -35,7 +40,7 @@ std::int64_t simulate_ahead(SearchSpace& space, const std::vector<std::size_t>& 
   records.front()();
   std::int64_t count = 1;
   for (std::size_t i = 1; i < ahead.size(); ++i) {
-    const std::vector<std::size_t> next = next_of(space);
+    const std::vector<std::size_t> next = next_of(space, 1);
     if (next.empty() || next.front() != ahead[i]) continue;
     records[i]();
     ++count;
@@ -51,7 +56,7 @@ std::int64_t best_first(SearchSpace& space, const BestFirstOptions& options) {
   for (;;) {
     options.progress();
     if (options.budget && simulated >= *options.budget) return simulated;
-    std::vector<std::size_t> next = next_of(space);
+    std::vector<std::size_t> next = next_of(space, std::max(group, options.at_once));
     if (next.empty()) return simulated;
     if (!space.is_planned(next.front())) {
       if (next.size() > group) next.resize(group);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/base/ties.h"
+#include "sim/search/rank.h"
 
 namespace convoy::inline search {
 namespace {
@@ -78,6 +79,12 @@ bool cannot_join(const std::vector<Standing>& front, const Standing& bound) {
            return no_less(bound.time_s, on.time_s) && no_less(bound.cost_usd, on.cost_usd) &&
                   loses_ties(bound, on);
          });
+}
+
+bool can_never_join(const std::vector<Standing>& front, const Standing& bound) {
+  return std::any_of(front.begin(), front.end(), [&](const Standing& on) {
+    return at_least(bound.time_s) > on.time_s && at_least(bound.cost_usd) > on.cost_usd;
+  });
 }
 
 }  // namespace convoy::search

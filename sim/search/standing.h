@@ -45,4 +45,8 @@ bool cannot_lead(const Standing& bound, const Standing& best, double least);
 /// cannot_reach(), or it ties with one on the front and loses the tie.
 bool cannot_join(const std::vector<Standing>& front, const Standing& bound);
 
+/// Whether cannot_join() holds whatever else becomes known: one on the front is quicker and cheaper by far more than a
+/// tie. What takes its place on a later front ties with it at the worst, in time as in cost.
+bool can_never_join(const std::vector<Standing>& front, const Standing& bound);
+
 }  // namespace convoy::search

@@ -184,3 +184,31 @@ TEST_CASE(
   }
   CHECK(out > 500);
 }
+
+TEST_CASE(
+    "standing: whoever can never join a front does not join that of any others, however little is between") {
+  std::size_t out = 0, displaced = 0;
+  for (unsigned seed = 1; seed <= 4000; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    std::vector<Standing> all = random_standings(random);
+    if (all.size() < 3) continue;
+    for (Standing& each : all)
+      for (double* figure : {&each.time_s, &each.cost_usd})
+        *figure *= 1 + (static_cast<double>(random() % 9) - 4) * tie_tolerance / 2;
+    const Standing bound = all.back();
+    all.pop_back();
+    std::vector<Standing> known(all.begin(),
+                                all.begin() + static_cast<std::ptrdiff_t>(1 + random() % (all.size() - 1)));
+    const std::vector<Standing> front = front_of(known);
+    if (!can_never_join(front, bound)) continue;
+    ++out;
+    for (std::size_t i = known.size(); i < all.size(); ++i) {
+      known.push_back(all[i]);
+      CHECK(cannot_join(front_of(known), bound));
+    }
+    displaced += candidates(front_of(known)) != candidates(front);
+  }
+  CHECK(out > 500);
+  CHECK(displaced > 100);
+}
