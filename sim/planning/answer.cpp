@@ -185,13 +185,15 @@ namespace {
 /// A plan's candidates, which have what its question needs; none is simulated yet.
 struct Listed {
   std::unique_ptr<Trials> trials;
+  std::unique_ptr<Planner> planner;  ///< of these trials
   std::vector<LeftOut> left_out;
 };
 
 /// @throws InputError
 Listed listed(const PlanSpec& spec, std::size_t jobs, const Trials::Progress& progress) {
-  Listed all{std::make_unique<Trials>(spec, jobs, progress), {}};
-  check_range(Planner(*all.trials));
+  Listed all{std::make_unique<Trials>(spec, jobs, progress), nullptr, {}};
+  all.planner = std::make_unique<Planner>(*all.trials);
+  check_range(*all.planner);
   all.left_out = left_out(*all.trials, scenario_of(spec));
   return all;
 }
@@ -206,8 +208,8 @@ Listed listed(const PlanVariant& variant, std::size_t jobs, const Trials::Progre
 }
 
 PlanAnswer answer_of(const PlanSpec& spec, Listed listed, const PlanOptions& options) {
-  Trials& trials = *listed.trials;
-  Planner planner(trials);
+  const Trials& trials = *listed.trials;
+  Planner& planner = *listed.planner;
   const Scenario scenario = scenario_of(spec);
   PlanAnswer answer;
   answer.left_out = std::move(listed.left_out);

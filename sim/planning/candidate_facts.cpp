@@ -73,23 +73,31 @@ void CandidateFacts::add_setup(const Setup& setup) {
   const auto [doubt_of_method, is_new_method] = doubts_of_strategies_.try_emplace(setup.strategy.get());
   if (is_new_method) doubt_of_method->second = read_strategy(*setup.strategy)->trains_otherwise();
   method_doubts_.push_back(&doubt_of_method->second);
+  doubtful_setups_.push_back(!method_doubts(setup, doubt_of_method->second).empty());
   if (hosts > 1)
     if (const auto [doubt, is_new] = network_doubts_.try_emplace(*kinds_.back()); is_new)
       doubt->second = doubt_of_network(setup.order, servers_);
 }
 
 void CandidateFacts::add_candidate(const Candidate& candidate) {
+  const OfferKey key{&space_.setups[candidate.setup].order.get(), &candidate.prices.get(), candidate.market,
+                     candidate.region};
+  auto known = all_offers_.find(key);
+  if (known == all_offers_.end()) known = all_offers_.emplace(key, offer_of(candidate)).first;
+  offers_.push_back(&known->second);
+}
+
+CandidateFacts::Offer CandidateFacts::offer_of(const Candidate& candidate) {
   const Order& order = space_.setups[candidate.setup].order;
   const std::string& first = order.front().first;
-  electricity_usd_per_j_.push_back(spec_.electricity_usd_per_j.value_or(0) *
-                                   own_share(spec_, order, servers_));
-  double usd_per_h = candidate.prices.empty() ? std::numeric_limits<double>::infinity() : 0;
+  Offer offer;
+  offer.electricity_usd_per_j = spec_.electricity_usd_per_j.value_or(0) * own_share(spec_, order, servers_);
+  if (candidate.prices.empty()) offer.usd_per_h = std::numeric_limits<double>::infinity();
   for (std::size_t kind = 0; kind < candidate.prices.size(); ++kind)
-    usd_per_h += candidate.prices[kind].usd_per_hour * static_cast<double>(order[kind].second);
-  usd_per_h_.push_back(usd_per_h);
-  grids_.push_back(spec_.own_servers.contains(first)
-                       ? grid_of(candidate.region)
-                       : find_grid_region(first.substr(0, first.find('-')), candidate.region));
+    offer.usd_per_h += candidate.prices[kind].usd_per_hour * static_cast<double>(order[kind].second);
+  offer.grid = spec_.own_servers.contains(first)
+                   ? grid_of(candidate.region)
+                   : find_grid_region(first.substr(0, first.find('-')), candidate.region);
   for (const Price& price : candidate.prices)
     if (const auto [doubt, is_new] = price_doubts_.try_emplace({price.server, price.region, price.market});
         is_new)
@@ -98,21 +106,42 @@ void CandidateFacts::add_candidate(const Candidate& candidate) {
     for (const auto& [name, count] : order)
       if (const auto [risk, is_new] = spot_risks_.try_emplace({name, candidate.region}); is_new)
         risk->second = find_spot_risk(interruption_rates(), name, candidate.region, spec_.interruptions);
-  risks_.push_back(risk_of(candidate, order));
-  doubtful_.push_back(!doubts(doubtful_.size()).empty());
+  offer.risk = risk_of(candidate, order);
+  offer.doubtful = !price_doubts(candidate).empty() || !machine_doubts(candidate).empty();
+  return offer;
 }
 
 std::vector<std::string> CandidateFacts::doubts(std::size_t c) const {
   const Candidate& candidate = space_.candidates[c];
-  const Setup& setup = space_.setups[candidate.setup];
+  std::vector<std::string> all = price_doubts(candidate);
+  for (const auto& more : {method_doubts(space_.setups[candidate.setup], *method_doubts_[candidate.setup]),
+                           machine_doubts(candidate)})
+    all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+std::vector<std::string> CandidateFacts::price_doubts(const Candidate& candidate) const {
   std::vector<std::string> doubts;
   for (const Price& price : candidate.prices)
     if (const std::string& doubt = price_doubts_.at({price.server, price.region, price.market});
         !doubt.empty())
       doubts.push_back(fmt::format("{}: {}", price.server, doubt));
+  return doubts;
+}
+
+std::vector<std::string> CandidateFacts::method_doubts(const Setup& setup,
+                                                       const std::string& of_strategy) const {
+  std::vector<std::string> doubts;
   if (const auto doubt = spec_.goal.batch_doubt(static_cast<double>(setup.global_batch)))
     doubts.push_back(*doubt);
-  if (const std::string& doubt = *method_doubts_[candidate.setup]; !doubt.empty()) doubts.push_back(doubt);
+  if (!of_strategy.empty()) doubts.push_back(of_strategy);
+  return doubts;
+}
+
+/// Of the network between machines, of their devices, and of how often they are taken away.
+std::vector<std::string> CandidateFacts::machine_doubts(const Candidate& candidate) const {
+  const Setup& setup = space_.setups[candidate.setup];
+  std::vector<std::string> doubts;
   if (hosts_[candidate.setup] > 1)
     if (const std::string& doubt = network_doubts_.at(kinds(candidate.setup)); !doubt.empty())
       doubts.push_back(doubt);

@@ -38,14 +38,18 @@ class CandidateFacts {
   // By candidate.
   /// Why the choice should not rest on it; what speaks against the plan's goal is no part of it.
   std::vector<std::string> doubts(std::size_t candidate) const;
-  bool doubtful(std::size_t candidate) const { return doubtful_[candidate]; }
+  bool doubtful(std::size_t candidate) const {
+    return offers_[candidate]->doubtful || doubtful_setups_[space_.candidates[candidate].setup];
+  }
   double usd_per_h(std::size_t candidate) const {
-    return usd_per_h_[candidate];
+    return offers_[candidate]->usd_per_h;
   }  ///< infinite where not known
   /// What machines of one's own pay for the order's energy; 0: they are rented.
-  double electricity_usd_per_j(std::size_t candidate) const { return electricity_usd_per_j_[candidate]; }
+  double electricity_usd_per_j(std::size_t candidate) const {
+    return offers_[candidate]->electricity_usd_per_j;
+  }
   const GridRegion* grid(std::size_t candidate) const {
-    return grids_[candidate];
+    return offers_[candidate]->grid;
   }  ///< nullptr where not known
   /// What takes hosts away, and for how long.
   struct Risk {
@@ -54,12 +58,26 @@ class CandidateFacts {
     double least_rate = 1, most_rate = 1;  ///< as factors of that of the faults
   };
   /// Where machines may go and the rate is known.
-  const std::optional<Risk>& risk(std::size_t candidate) const { return risks_[candidate]; }
+  const std::optional<Risk>& risk(std::size_t candidate) const { return offers_[candidate]->risk; }
 
  private:
+  /// What candidates with the same order, market, region and prices have in common.
+  struct Offer {
+    bool doubtful = false;
+    double electricity_usd_per_j = 0, usd_per_h = 0;
+    const GridRegion* grid = nullptr;
+    std::optional<Risk> risk;
+  };
+  /// The addresses of the order and of the prices, which stand for what they are (SharedList), market and region.
+  using OfferKey = std::tuple<const void*, const void*, Market, std::string>;
+
   void add_setup(const Setup& setup);
   void add_candidate(const Candidate& candidate);
+  Offer offer_of(const Candidate& candidate);
   std::optional<Risk> risk_of(const Candidate& candidate, const Order& order) const;
+  std::vector<std::string> price_doubts(const Candidate& candidate) const;
+  std::vector<std::string> method_doubts(const Setup& setup, const std::string& of_strategy) const;
+  std::vector<std::string> machine_doubts(const Candidate& candidate) const;
 
   const PlanSpec& spec_;
   const ServerTable& servers_;
@@ -76,10 +94,9 @@ class CandidateFacts {
   using Place = std::pair<std::string, std::string>;     ///< server and region
   std::map<Place, std::optional<SpotRisk>> spot_risks_;  ///< of the candidates on the spot market
   std::map<std::tuple<std::string, std::string, Market>, std::string> price_doubts_;  ///< "": none
-  std::vector<std::optional<Risk>> risks_;
-  std::vector<bool> doubtful_;
-  std::vector<double> electricity_usd_per_j_, usd_per_h_;
-  std::vector<const GridRegion*> grids_;
+  std::vector<bool> doubtful_setups_;  ///< whether there are method_doubts()
+  std::map<OfferKey, Offer> all_offers_;
+  std::vector<const Offer*> offers_;  ///< by candidate
 };
 
 }  // namespace convoy::planning
