@@ -41,7 +41,7 @@ struct PlanVariant {
 
 /// `convoy plan FILE` as it was read (docs/planning.md).
 struct PlanSpec {
-  static constexpr std::size_t max_candidates = 200'000;
+  static constexpr std::size_t max_candidates = 1'500'000;
 
   std::string name;
   YamlNode model, training;  ///< training without batch and precision
