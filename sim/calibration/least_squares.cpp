@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sim/calibration/least_squares.h"
 
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 
