@@ -86,6 +86,7 @@ PartsProver::BufferUses PartsProver::buffer_uses(const Device& device, Positions
       positions.begins.push_back(order_.of(device.role).begins[t]);
       positions.last[t] = position;
       const OpMeaning* means = meaning_in_graph(meaning_, op);
+      positions.of_graph.push_back(means != nullptr);
       if (!means || means->act != Act::compute) continue;
       positions.of.emplace(std::tuple{t, means->operation, means->micro_batch}, position);
       const Operation& operation = graph_.operations[means->operation];
@@ -136,8 +137,11 @@ std::optional<std::size_t> PartsProver::position_of(const Device& device, const 
     return made != positions.of.end() ? made->second : positions.last.at(value.task);
   }
   const auto after = std::lower_bound(begins.begin(), begins.end(), order_.of(device.role).ends[value.task]);
-  if (after == begins.end()) return std::nullopt;
-  return static_cast<std::size_t>(after - begins.begin());
+  // What has come is taken in with the operation that reads it.
+  const auto reader =
+      std::find(positions.of_graph.begin() + (after - begins.begin()), positions.of_graph.end(), true);
+  if (reader == positions.of_graph.end()) return std::nullopt;
+  return static_cast<std::size_t>(reader - positions.of_graph.begin());
 }
 
 }  // namespace parts

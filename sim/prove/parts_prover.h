@@ -234,6 +234,7 @@ class PartsProver : public ParameterParts {
   /// Where a device's operations are, in the order of its program.
   struct Positions {
     std::vector<std::uint32_t> begins;  ///< of the operation's task
+    std::vector<bool> of_graph;  ///< whether it is the graph's; others take in and release what has come
     std::map<std::tuple<TaskId, OpId, std::int64_t>, std::size_t> of;
     std::map<TaskId, std::size_t> last;  ///< of the task
   };

@@ -84,18 +84,18 @@ struct RandomCluster {
         "devices: {{ideal: {}, other: {}}}}}",
         nodes, fabric, bandwidth_Bps / 1e9, latency_s * 1e6, devices, interconnect, other_devices,
         other_devices == devices ? interconnect : "{kind: pcie, bandwidth: 3GB/s, latency: 5us}",
-        device_text(1, 1, 1, 200), device_text(other_peak, other_memory_Bps, other_power, 300));
+        device_text(1, 1, 1, 2), device_text(other_peak, other_memory_Bps, other_power, 3));
   }
 
  private:
-  std::string device_text(double peak, double memory, double power, int reserved_MiB) const {
+  std::string device_text(double peak, double memory, double power, int reserved_kB) const {
     std::string peaks = fmt::format("fp32: {:.6f}TFLOPS", peak * peak_flops / 1e12);
     for (const std::string& precision : precisions)
       peaks += fmt::format(", {}: {:.6f}TFLOPS", precision, peak * peak_flops / 1e12);
     return fmt::format(
         "{{peak: {{{}}}, memory: 16GiB, memory_bandwidth: {:.6f}GB/s, efficiency: 1.0, idle_power: {:.6f}W, "
-        "peak_power: {:.6f}W, reserved: {}MiB}}",
-        peaks, memory * memory_Bps / 1e9, 50 * power, 250 * power, reserved_MiB);
+        "peak_power: {:.6f}W, reserved: {}kB}}",
+        peaks, memory * memory_Bps / 1e9, 50 * power, 250 * power, reserved_kB);
   }
 };
 

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -148,4 +149,23 @@ TEST_CASE("check --prove: warns as check does, and counts the devices that are u
 
   const Finished single = proved(place, "{kind: single}");
   CHECK_MESSAGE(single.out.find(" on 1 device compute ") != std::string::npos, single.out);
+}
+
+TEST_CASE("check --prove: nothing is wrong with the plans of the project's own experiments") {
+  const Workplace place;
+  const std::filesystem::path configs = std::filesystem::path(CONVOY_SOURCE) / "configs";
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(configs / "examples"))
+    if (entry.path().extension() == ".yaml") files.push_back(entry.path());
+  // Filters of Torch7's sizes, whose workers release what they sent before they take in what is larger.
+  for (const char* name : {"marques2016.yaml", "marques2016-networks.yaml", "marques2016-energy.yaml"})
+    files.push_back(configs / "papers" / name);
+  std::size_t all_proved = 0;
+  for (const std::filesystem::path& file : files) {
+    CAPTURE(file);
+    const Finished check = place.convoy({"check", file.string(), "--prove"});
+    CHECK_MESSAGE(check.exit_code != 1, check.out);
+    all_proved += check.exit_code == 0;
+  }
+  CHECK(2 * all_proved > files.size());
 }
