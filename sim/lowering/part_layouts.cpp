@@ -8,21 +8,12 @@
 
 #include "models/locality.h"
 #include "sim/lowering/halo.h"
+#include "sim/plan/index_set.h"
 
 namespace convoy::inline lowering {
 namespace {
 
 using Over = Sharding::Over;
-
-std::vector<IndexRange> ranges_of(const std::vector<std::int64_t>& ascending) {
-  std::vector<IndexRange> ranges;
-  for (const std::int64_t index : ascending)
-    if (!ranges.empty() && ranges.back().end == index)
-      ++ranges.back().end;
-    else
-      ranges.push_back({index, index + 1});
-  return ranges;
-}
 
 /// The indices of an axis that a device has.
 std::vector<std::int64_t> owned_by(const Shards& shards, std::size_t device) {
@@ -77,19 +68,19 @@ IndexRanges PartLayouts::images_of(std::uint32_t part, const Shards& split, std:
   const std::int64_t first = std::accumulate(
       split.counts.begin(), split.counts.begin() + static_cast<std::ptrdiff_t>(device), std::int64_t{0});
   const auto begin = images_[part].begin() + first;
-  return ranges_of({begin, begin + split.counts[device]});
+  return set_of({begin, begin + split.counts[device]});
 }
 
 Region PartLayouts::tensor_region(const Sharding& sharding, std::uint32_t part, std::size_t device) const {
   Region region;
-  if (part > 0) region.images = ranges_of(images_[part]);
+  if (part > 0) region.images = set_of(images_[part]);
   if (sharding.over == Over::batch) {
     region.images = images_of(part, *sharding.shards, device);
   } else if (sharding.over == Over::channel) {
-    region.channels = ranges_of(owned_by(*sharding.shards, device));
+    region.channels = set_of(owned_by(*sharding.shards, device));
   } else if (sharding.over == Over::space) {
-    region.rows = ranges_of(owned_by(sharding.grid->rows, sharding.grid->row_of(device)));
-    region.columns = ranges_of(owned_by(sharding.grid->columns, sharding.grid->column_of(device)));
+    region.rows = set_of(owned_by(sharding.grid->rows, sharding.grid->row_of(device)));
+    region.columns = set_of(owned_by(sharding.grid->columns, sharding.grid->column_of(device)));
   }
   return region;
 }
@@ -108,7 +99,7 @@ Region PartLayouts::work_region(std::size_t layer, std::uint32_t part, std::size
     for (const std::int64_t row : owned_by(needed.grid->rows, needed.grid->row_of(device)))
       for (const std::int64_t column : owned_by(needed.grid->columns, needed.grid->column_of(device)))
         positions.push_back(row * width + column);
-    region.inputs = ranges_of(positions);
+    region.inputs = set_of(positions);
   }
   return region;
 }
@@ -154,8 +145,8 @@ std::uint32_t PartLayouts::with_halo(const GraphSchedule::Exchange& exchange) {
   PartLayout layout;
   for (std::size_t d = 0; d < devices_; ++d) {
     Region region = tensor_region({}, exchange.part, d);
-    region.rows = ranges_of(rows[input.row_of(d)]);
-    region.columns = ranges_of(columns[input.column_of(d)]);
+    region.rows = set_of(rows[input.row_of(d)]);
+    region.columns = set_of(columns[input.column_of(d)]);
     layout.push_back(std::move(region));
   }
   return add(std::move(layout));

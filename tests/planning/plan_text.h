@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "sim/planning/answer.h"
 
@@ -68,6 +69,18 @@ inline std::string error_of(const std::string& goal, const std::string& plan,
 
 inline Trials trials_of(const PlanSpec& spec, std::size_t jobs = 1) {
   return Trials(spec, jobs, [](const std::string&, std::size_t, std::size_t) {});
+}
+
+/// All candidates of a plan, simulated, in the order of its space.
+inline std::vector<CandidateResultOfPlan> results_of_all(const PlanSpec& spec) {
+  Trials trials = trials_of(spec);
+  Planner planner(trials);
+  const Scenario scenario = scenario_of(spec);
+  planner.simulate_all(scenario);
+  std::vector<CandidateResultOfPlan> results;
+  for (std::size_t c = 0; c < trials.space().candidates.size(); ++c)
+    results.push_back(result_of(planner, c, scenario));
+  return results;
 }
 
 inline PlanAnswer answer_of(const PlanSpec& spec, bool exhaustive, std::size_t jobs = 2) {

@@ -38,13 +38,8 @@ std::map<std::string, double> figures_of(const CandidateResultOfPlan& result) {
 
 /// All candidates of a plan, by what tells them apart.
 std::map<std::string, CandidateResultOfPlan> all_of(const PlanSpec& spec) {
-  Trials trials = plans::trials_of(spec);
-  Planner planner(trials);
-  const Scenario scenario = scenario_of(spec);
-  planner.simulate_all(scenario);
   std::map<std::string, CandidateResultOfPlan> found;
-  for (std::size_t c = 0; c < trials.space().candidates.size(); ++c) {
-    const CandidateResultOfPlan result = result_of(planner, c, scenario);
+  for (const CandidateResultOfPlan& result : plans::results_of_all(spec)) {
     std::string name =
         fmt::format("{} {} {} {} {} {}", to_string(result.market), result.region, to_string(result.precision),
                     result.batch_per_device, result.label, to_string(result.reaction));

@@ -323,14 +323,9 @@ namespace {
 
 /// The candidates of a plan's choice and front, by what they do when machines are taken away.
 std::map<std::string, CandidateResultOfPlan> by_reaction(const PlanSpec& spec) {
-  Trials trials = plans::trials_of(spec);
-  Planner planner(trials);
-  const Scenario scenario = scenario_of(spec);
-  planner.simulate_all(scenario);
   std::map<std::string, CandidateResultOfPlan> found;
-  for (std::size_t c = 0; c < trials.space().candidates.size(); ++c)
-    found.emplace(std::string(to_string(trials.space().candidates[c].reaction)),
-                  result_of(planner, c, scenario));
+  for (const CandidateResultOfPlan& result : plans::results_of_all(spec))
+    found.emplace(std::string(to_string(result.reaction)), result);
   return found;
 }
 
