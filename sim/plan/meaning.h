@@ -109,8 +109,8 @@ struct CommMeaning {
   };
   /// What `operation` has made: the output of a layer or its gradient (as far as the sender has summed it),
   /// the gradients of a layer's parameters, or, where it is an update, the parameters as they are before it;
-  /// no_meaning: images, or the layer's output, where it is an ImageView. Where layouts are given, position i sends j what it has by `from` and j is to have
-  /// by `to`; else all of it.
+  /// no_meaning: images, or the layer's output, where it is an ImageView. Where layouts are given, position i
+  /// sends j what it has by `from` and j is to have by `to`; else all of it.
   struct Result {
     OpId operation;
     std::uint32_t layer;              ///< whose output's size it has
