@@ -18,7 +18,7 @@ class InsertionSchedule {
   InsertionSchedule(const PartitionTask& task, const std::vector<double>& message);
 
   /// Places an operation, whose parents have been, on the one of the first `parts` parts where it can begin
-  /// earliest (ties: the first of them).
+  /// earliest (ties: the first of them); a further one of a unit where the first is.
   void place(NodeId operation, Part parts);
 
   PartitionAnswer take() { return std::move(answer_); }
@@ -29,6 +29,8 @@ class InsertionSchedule {
   PartitionAnswer answer_;
   std::vector<Gaps> gaps_;     ///< by part
   std::vector<double> ready_;  ///< by part: when an operation's inputs are there
+  static constexpr Part none = ~Part{0};
+  Placement unit_part_;  ///< by unit: where its first operation went
 };
 
 }  // namespace convoy::partition

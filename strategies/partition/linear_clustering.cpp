@@ -5,12 +5,13 @@
 #include <numeric>
 
 #include "strategies/partition/method.h"
+#include "strategies/partition/units.h"
 
 namespace convoy::inline partition {
 
 PartitionAnswer partition_linear_clustering(const PartitionTask& task) {
   const Dag& dag = task.dag;
-  const std::vector<double> level = bottom_levels(dag, message_costs(dag, task.link));
+  const std::vector<double> message = message_costs(dag, task.link), level = bottom_levels(dag, message);
   std::vector<NodeId> starts = dag.order();
   std::stable_sort(starts.begin(), starts.end(), [&](NodeId a, NodeId b) { return level[a] > level[b]; });
 
@@ -42,6 +43,7 @@ PartitionAnswer partition_linear_clustering(const PartitionTask& task) {
   }
   Placement placement(dag.size());
   for (NodeId v = 0; v < dag.size(); ++v) placement[v] = part_of[cluster[v]];
+  collocate(dag, message, task.parts, placement);
   return {std::move(placement), std::nullopt};
 }
 

@@ -7,6 +7,7 @@
 
 #include "strategies/partition/method.h"
 #include "strategies/partition/undirected.h"
+#include "strategies/partition/units.h"
 
 namespace convoy::inline partition {
 
@@ -28,6 +29,7 @@ PartitionAnswer partition_metis(const PartitionTask& task) {
   if (status == METIS_ERROR_MEMORY) throw std::bad_alloc();
   if (status != METIS_OK) throw std::runtime_error("METIS cannot partition this graph");
   for (NodeId v = 0; v < task.dag.size(); ++v) placement[v] = static_cast<Part>(part[v]);
+  collocate(task.dag, message_costs(task.dag, task.link), task.parts, placement);
   return {std::move(placement), std::nullopt};
 }
 

@@ -10,28 +10,10 @@
 #include "strategies/partition/method.h"
 #include "strategies/partition/refinement.h"
 #include "strategies/partition/slicing.h"
+#include "strategies/partition/units.h"
 
 namespace convoy::inline partition {
 namespace {
-
-/// Each unit goes to the part where most of its own work and of the messages it exchanges are.
-void collocate(const Dag& dag, const std::vector<double>& message, Part parts, Placement& placement) {
-  std::vector<double> worth(parts);
-  for (NodeId unit = 0; unit < dag.unit_count(); ++unit) {
-    const auto members = dag.members(unit);
-    if (members.size() == 1) continue;
-    std::fill(worth.begin(), worth.end(), 0);
-    for (const NodeId v : members) {
-      worth[placement[v]] += dag.time_us(v);
-      for (const NodeId w : dag.children(v))
-        if (dag.unit(w) != unit) worth[placement[w]] += message[v];
-      for (const NodeId u : dag.parents(v))
-        if (dag.unit(u) != unit) worth[placement[u]] += message[u];
-    }
-    const auto best = static_cast<Part>(std::max_element(worth.begin(), worth.end()) - worth.begin());
-    for (const NodeId v : members) placement[v] = best;
-  }
-}
 
 /// The published phases before memory: linear clusters, mapped by slack, variables with what updates them.
 Placement sliced_and_mapped(const PartitionTask& task, const ReadyOrder& judge) {

@@ -9,6 +9,7 @@
 
 #include "strategies/partition/method.h"
 #include "strategies/partition/undirected.h"
+#include "strategies/partition/units.h"
 
 namespace convoy::inline partition {
 
@@ -43,6 +44,7 @@ PartitionAnswer partition_scotch(const PartitionTask& task) {
       SCOTCH_graphPart(&bound, static_cast<SCOTCH_Num>(task.parts), &strategy, part.data()) != 0)
     throw std::runtime_error("Scotch cannot partition this graph");
   for (NodeId v = 0; v < task.dag.size(); ++v) placement[v] = static_cast<Part>(part[v]);
+  collocate(task.dag, message_costs(task.dag, task.link), task.parts, placement);
   return {std::move(placement), std::nullopt};
 }
 
