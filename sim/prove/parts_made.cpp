@@ -99,13 +99,20 @@ void PartsProver::sum(Device& device, TaskId t, const OpMeaning& means, const Op
     return intersection(value.box[Box::images], box[Box::images]).empty();
   });
   std::erase_if(there, [&](const Value& value) { return !has_all(value, operation.layer, box); });
+  // What the graph adds up here, where it is there as it was made; parts that were added up first have no one maker.
+  const auto is_summand = [&](const Value& value) {
+    return std::find(operation.inputs.begin(), operation.inputs.end(), value.maker) != operation.inputs.end();
+  };
   std::optional<Terms> best;
+  std::pair<int, std::size_t> of_best;  // summands of the graph, and terms
   for (std::size_t i = 0; i < there.size(); ++i)
-    for (std::size_t j = i + 1; j < there.size(); ++j)
-      if (std::optional<Terms> both = joined(there[i].terms, there[j].terms))
-        if ((!best || both->size() > best->size()) &&
-            std::none_of(there.begin(), there.end(), [&](const Value& v) { return v.terms == *both; }))
-          best = std::move(both);
+    for (std::size_t j = i + 1; j < there.size(); ++j) {
+      std::optional<Terms> both = joined(there[i].terms, there[j].terms);
+      if (!both || std::any_of(there.begin(), there.end(), [&](const Value& v) { return v.terms == *both; }))
+        continue;
+      const std::pair of_both{is_summand(there[i]) + is_summand(there[j]), both->size()};
+      if (!best || of_both > of_best) best = std::move(both), of_best = of_both;
+    }
   // All other summands have nothing for these channels: what reads the sum asks whether the one that is there has all.
   if (!best && there.size() == 1) return;
   if (!best)

@@ -91,6 +91,11 @@ struct PartsExperiment {
     if (kind == "hypergraph")
       more += fmt::format(", granularity: {}, method: {}", dice.one_of<std::string>({"auto", "channel", "2"}),
                           dice.one_of<std::string>({"hypergraph", "even", "random", "layerwise"}));
+    if (kind == "pardnn")
+      more += fmt::format(
+          ", method: {}",
+          dice.one_of<std::string>({"pardnn", "pardnn_published", "linear_clustering", "heft", "cpop", "etf",
+                                    "sct", "metis", "dfs", "random", "round_robin", "best"}));
     strategy = fmt::format("{{kind: {}{}}}", kind, more);
   }
 };
