@@ -57,6 +57,10 @@ class ColumnArchive {
     add(name, "REAL", &bounds[0], "_low");
     add(name, "REAL", &bounds[1], "_high");
   }
+  void nullable_range(std::string_view name, const std::optional<std::array<double, 2>>& bounds) {
+    add(name, "REAL", bounds ? &(*bounds)[0] : nullptr, "_low");
+    add(name, "REAL", bounds ? &(*bounds)[1] : nullptr, "_high");
+  }
   template <class... Rest>
   void list(const Rest&...) {}
   template <class... Rest>

@@ -151,6 +151,9 @@ class FieldReader {
       throw JsonError(place, fmt::format("expected a list of {} numbers", bounds.size()));
     for (std::size_t i = 0; i < bounds.size(); ++i) read_value(list[i], JsonPlace{&place, {}, i}, bounds[i]);
   }
+  void nullable_range(std::string_view name, std::optional<std::array<double, 2>>& bounds) {
+    if (!object_.get(name).is_null()) range(name, bounds.emplace());
+  }
   void texts(std::string_view name, std::vector<std::string>& texts) {
     items(name, object_.get(name),
           [&](const Json& item, const JsonPlace& place) { read_value(item, place, texts.emplace_back()); });

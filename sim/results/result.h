@@ -110,7 +110,7 @@ struct VariabilityResult {
   double step_time_s = 0;  ///< on average
   IntervalResult::Range step_time_interval_s{};
   std::optional<double> epoch_time_s = {};           ///< on average, if the data set is known
-  IntervalResult::Range epoch_time_interval_s{};     ///< zeros if it is not known
+  std::optional<IntervalResult::Range> epoch_time_interval_s = {};
   std::optional<double> expected_epoch_time_s = {};  ///< in closed form, with steps of step_time_s
   std::optional<double> cost_usd_per_epoch = {};     ///< on average: all hosts, all the time
   double failures = 0;                               ///< in an epoch, on average

@@ -199,7 +199,7 @@ inline constexpr auto variability_fields = [](auto& archive, auto& varying) {
   archive.field("step_time_s", varying.step_time_s);
   archive.range("step_time_interval_s", varying.step_time_interval_s);
   archive.nullable("epoch_time_s", varying.epoch_time_s);
-  archive.range("epoch_time_interval_s", varying.epoch_time_interval_s);
+  archive.nullable_range("epoch_time_interval_s", varying.epoch_time_interval_s);
   archive.nullable("expected_epoch_time_s", varying.expected_epoch_time_s);
   archive.nullable("cost_usd_per_epoch", varying.cost_usd_per_epoch);
   archive.field("failures", varying.failures);

@@ -140,6 +140,15 @@ void StoredReader::read(bool& value) { value = taken(document_->present.get_bool
 
 void StoredReader::read(std::string& value) { value = taken(document_->present.get_string(), "text"); }
 
+void StoredReader::read(std::array<double, 2>& bounds) {
+  std::size_t count = 0;
+  items([&] {
+    if (count == bounds.size()) throw JsonError("expected two numbers, there are more");
+    read(bounds[count++]);
+  });
+  if (count < bounds.size()) throw JsonError("expected two numbers, there are fewer");
+}
+
 void StoredReader::read(YamlNode& node) { node = yaml_of(document_->present); }
 
 void StoredReader::gain(std::string_view name, double& number) {
@@ -159,12 +168,12 @@ void StoredReader::nullable(std::string_view name, std::optional<double>& number
 
 void StoredReader::range(std::string_view name, std::array<double, 2>& bounds) {
   require(name);
-  std::size_t count = 0;
-  items([&] {
-    if (count == bounds.size()) throw JsonError(fmt::format("'{}' has more than two numbers", name));
-    read(bounds[count++]);
-  });
-  if (count < bounds.size()) throw JsonError(fmt::format("'{}' has fewer than two numbers", name));
+  read(bounds);
+}
+
+void StoredReader::nullable_range(std::string_view name, std::optional<std::array<double, 2>>& bounds) {
+  require(name);
+  if (!is_null()) read(bounds.emplace());
 }
 
 void StoredReader::texts(std::string_view name, std::vector<std::string>& texts) {

@@ -65,6 +65,7 @@ class StoredReader {
   template <class T>
   void count(std::string_view, const std::vector<T>&) {}
   void range(std::string_view name, std::array<double, 2>& bounds);
+  void nullable_range(std::string_view name, std::optional<std::array<double, 2>>& bounds);
   void texts(std::string_view name, std::vector<std::string>& texts);
   void map(std::string_view name, std::vector<std::pair<std::string, std::string>>& pairs);
   void yaml(std::string_view name, YamlNode& node);
@@ -103,6 +104,7 @@ class StoredReader {
   void read(std::uint64_t& value);
   void read(bool& value);
   void read(std::string& value);
+  void read(std::array<double, 2>& bounds);
   void read(YamlNode& node);
   double signed_number() const;
 

@@ -91,7 +91,7 @@ std::string variability_text(const RunResult& run) {
           : fmt::format("{} {} than undisturbed", percent_text(std::abs(more)), more > 0 ? "more" : "less"));
   if (!varying.epoch_time_s) return text;
   text += fmt::format("; an epoch {} ({})", format_time(*varying.epoch_time_s),
-                      range(varying.epoch_time_interval_s));
+                      range(*varying.epoch_time_interval_s));
   if (varying.failures > 0 || varying.expected_epoch_time_s != varying.epoch_time_s)
     text += fmt::format(" with {:.3g} failures; expected in closed form: {}", varying.failures,
                         format_time(*varying.expected_epoch_time_s));

@@ -298,14 +298,17 @@ std::optional<IntervalResult> interval_of(const PreparedRun& run, const RunResul
   interval.step_time_s = {result.step_time_s * shorter, result.step_time_s * longer};
   interval.throughput_images_per_s = {result.throughput_images_per_s / longer,
                                       result.throughput_images_per_s / shorter};
-  // Tensors are counted; the additional memory of allocators and libraries is not known better than this.
-  const double of_memory = memory_factor(run.graph->options.framework);
-  interval.peak_memory_bytes = {result.peak_memory_bytes / of_memory, result.peak_memory_bytes * of_memory};
+  interval.peak_memory_bytes = memory_range(result.peak_memory_bytes, run.graph->options.framework);
   interval.energy_j = {result.energy_j * shorter, result.energy_j * longer};
   return interval;
 }
 
 }  // namespace
+
+IntervalResult::Range memory_range(double peak_memory_bytes, Framework framework) {
+  const double factor = memory_factor(framework);
+  return {peak_memory_bytes / factor, peak_memory_bytes * factor};
+}
 
 void widen_interval(RunResult& result, const RunResult& other) {
   if (!result.interval) return;

@@ -18,6 +18,10 @@ namespace convoy::inline runs {
 RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed,
                    const std::vector<StepRange>& ranges = {});
 
+/// Where a peak may be: tensors are counted, and the additional memory of allocators and libraries is not known better
+/// than `memory_factor`.
+IntervalResult::Range memory_range(double peak_memory_bytes, Framework framework);
+
 /// Widens the interval of a run to include that of the same run on another network that it may have.
 void widen_interval(RunResult& result, const RunResult& other);
 

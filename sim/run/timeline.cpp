@@ -22,15 +22,15 @@ namespace {
 
 /// Of the fullest device.
 struct Fullness {
-  double share = 0, bytes = 0, of_bytes = 0;
+  double share = 0, bytes = 0, memory_bytes = 0;
 };
 
 Fullness fullness_of(const ReplayResult& replayed, const Machine& machine) {
   Fullness fullest;
   for (std::size_t d = 0; d < machine.devices.size(); ++d) {
     const double bytes = replayed.endpoints[d].peak_memory_bytes;
-    const double share = bytes / machine.device_types[machine.devices[d].type].memory_bytes;
-    if (share > fullest.share) fullest = {share, bytes};
+    const double memory_bytes = machine.device_types[machine.devices[d].type].memory_bytes;
+    if (bytes / memory_bytes > fullest.share) fullest = {bytes / memory_bytes, bytes, memory_bytes};
   }
   return fullest;
 }
@@ -90,6 +90,9 @@ class RunTimeline {
         if (memory.share() > process.share()) process = memory;
     }
     result.peak_memory_bytes = fullest.bytes;
+    result.device_memory_bytes = fullest.memory_bytes;
+    if (result.interval)
+      result.interval->peak_memory_bytes = memory_range(fullest.bytes, run_.graph->options.framework);
     result.process_memory_bytes = process.bytes;
     result.fits = process.fits();
     if (!result.epoch_time_s) return;

@@ -31,6 +31,33 @@ std::string elastic_experiment(const std::string& batch) {
 
 }  // namespace
 
+TEST_CASE("elastic: the peak, the memory it is of, and its interval are those of the fullest phase") {
+  const Workplace place;
+  // The first phase has the whole batch on one device of 4 GB, the second also one of 64 GB.
+  place.file("e.yaml",
+             "experiment: e\nmodel: alexnet\ntraining: {global_batch: 128}\n"
+             "cluster:\n"
+             "  nodes: [{name: small, count: 1, server: small}, {name: large, count: 1, server: large}]\n"
+             "  fabric: {kind: switch, bandwidth: 10Gbps, latency: 20us, protocol: tcp}\n"
+             "  servers:\n"
+             "    small: {devices: [{device: small, count: 1}], interconnect: {kind: none}}\n"
+             "    large: {devices: [{device: large, count: 1}], interconnect: {kind: none}}\n"
+             "  devices:\n"
+             "    small: {peak: {fp32: 5TFLOPS}, memory: 4GB, memory_bandwidth: 200GB/s, efficiency: 0.5}\n"
+             "    large: {peak: {fp32: 50TFLOPS}, memory: 64GB, memory_bandwidth: 900GB/s, efficiency: 0.5}\n"
+             "strategy: {kind: elastic, inner: {kind: data_parallel, sync: all_reduce}, schedule: [{at_step: "
+             "0, devices: 1}, {at_step: 20, devices: 2}]}\n");
+  const Finished run = place.convoy({"run", "e.yaml", "--json"});
+  REQUIRE(run.exit_code == 0);
+  const json result = json::parse(run.out)["runs"][0];
+  const double peak = result["peak_memory_bytes"];
+  CHECK(peak == result["phases"][0]["peak_memory_bytes"]);
+  CHECK(peak > result["phases"][1]["peak_memory_bytes"].get<double>());
+  CHECK(result["device_memory_bytes"] == 4e9);
+  const json& interval = result["interval"]["peak_memory_bytes"];
+  CHECK(std::sqrt(interval[0].get<double>() * interval[1].get<double>()) == convoy::approx(peak));
+}
+
 TEST_CASE("elastic: phases and pauses in results.json") {
   const Workplace place;
   place.file("e.yaml", elastic_experiment("global_batch: 512"));

@@ -52,6 +52,9 @@ class FieldFiller {
   void range(std::string_view, std::array<double, 2>& bounds) {
     for (double& bound : bounds) bound = next() + 1.0 / 3;
   }
+  void nullable_range(std::string_view name, std::optional<std::array<double, 2>>& bounds) {
+    range(name, bounds.emplace());
+  }
   void texts(std::string_view name, std::vector<std::string>& texts) {
     for (int i = 0; i < 2; ++i) field(name, texts.emplace_back());
   }

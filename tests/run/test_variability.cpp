@@ -88,7 +88,7 @@ TEST_CASE("variability: between two averages of local SGD chance evens out, over
   // 2,500 periods of 4 steps vary as 2,500 steps of 4 times the length do.
   const Varied summed = of(jitter / 2, "");
   const auto reaches_s = [](const Varied& one) {
-    return one.varying.epoch_time_interval_s[1] - *one.varying.epoch_time_s;
+    return one.varying.epoch_time_interval_s->at(1) - *one.varying.epoch_time_s;
   };
   CHECK(reaches_s(found) == approx(std::sqrt(every) * reaches_s(summed)).epsilon(0.01));
 }
@@ -176,7 +176,7 @@ TEST_CASE(
   REQUIRE(drawn.varying.expected_epoch_time_s);
   CHECK(drawn.varying.failures > 0.5);
   CHECK(*drawn.varying.epoch_time_s == approx(*drawn.varying.expected_epoch_time_s).epsilon(0.03));
-  CHECK(drawn.varying.epoch_time_interval_s[0] < *drawn.varying.epoch_time_s);
+  CHECK(drawn.varying.epoch_time_interval_s->at(0) < *drawn.varying.epoch_time_s);
   // n1 fails after 50 s of training: 10 s since the last checkpoint, 30 s wait, 10 s restart.
   const Varied given = varied(
       "{runs: 3, failures: {at: [{host: n1, at: 50s}], wait: 30s, restart: 10s, checkpoint: {time: 0s, "
@@ -186,6 +186,13 @@ TEST_CASE(
   REQUIRE(work_s > 50);
   CHECK(*given.varying.epoch_time_s == approx(work_s + 50).epsilon(1e-9));
   CHECK(given.varying.failures == 1);
+}
+
+TEST_CASE("variability: without a data set there is no epoch, and no interval of one") {
+  const Varied found =
+      varied("{runs: 3, jitter: 0.1}", lab::star(2, "1GB/s", "0us"), 1000, "{batch_per_device: 10}");
+  CHECK(!found.varying.epoch_time_s);
+  CHECK(!found.varying.epoch_time_interval_s);
 }
 
 TEST_CASE("variability: the same seed draws the same, another seed something else") {
