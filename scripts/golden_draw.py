@@ -18,7 +18,7 @@ import tempfile
 
 STEPS, CHANGES = 40, 12  # of a walk at most: changes tried, and changes that stay
 WANTED = 2               # so many files are to have each key and kind of value
-MOST_CPU_S, MOST_MEMORY = 3, 4 << 30
+MOST_CPU_S, MOST_MEMORY = 1, 4 << 30
 # Of each unit values from small to large: definitions in the schema are named for units.
 VALUES = {
     "time": ["3us", "0.4ms", "20ms", "1.5s", "4min", "3h"], "size": ["1000B", "96kB", "3MiB", "700MB", "6GiB"],
@@ -95,11 +95,12 @@ class Drawer:
         if kind == "integer":
             low, high = one.get("minimum", 0), one.get("maximum", 1000)
             default = part.get("default")
-            some = [low, default if isinstance(default, int) else 2, 1, 2, 3, 4, 7, 16]
+            some = [low, default if isinstance(default, int) else 2, 1, 2, 3, 4, 7, 16] + ([30_000] * 4 if high >= 1e12 else [])
             return self.dice.choice([each for each in some if low <= each <= high] or [low])
         if kind == "number":
             low, high = one.get("minimum", one.get("exclusiveMinimum", 0)), one.get("maximum", 10)
-            return round(low + (high - low) * self.dice.choice([0.03, 0.2, 0.5, 0.9]), 6)
+            some = [0.3, 2, 20, 500] if high - low > 100 else [low + (high - low) * part for part in (0.03, 0.2, 0.5, 0.9)]
+            return round(self.dice.choice([each for each in some if low <= each <= high]), 6)
         if kind == "boolean":
             return self.dice.choice([True, False])
         if kind == "array":

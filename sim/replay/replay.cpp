@@ -2,6 +2,7 @@
 #include "sim/replay/replay.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "sim/plan/ledger.h"
@@ -254,10 +255,14 @@ std::vector<MemoryPoint> memory_of(const ReplayResult& result, const Plan& plan,
   const Timeline& timeline = result.timelines[result.timeline_of[endpoint]];
   const Role& role = plan.roles[timeline.role];
   MemoryLevel level = role.resident_bytes;
+  constexpr double rounding_bytes = 1e-3;  // shares of tensors are no whole bytes, and leave a rest
   const auto change = [&](double time_s, const std::vector<MemoryDelta>& deltas, double sign) {
     if (deltas.empty()) return;
-    for (const MemoryDelta& delta : deltas)
-      level[static_cast<std::size_t>(delta.memory_class)] += sign * delta.bytes;
+    for (const MemoryDelta& delta : deltas) {
+      double& bytes = level[static_cast<std::size_t>(delta.memory_class)];
+      bytes += sign * delta.bytes;
+      if (std::abs(bytes) < rounding_bytes) bytes = 0;
+    }
     points.push_back({time_s, level});
   };
   points.push_back({0, level});
