@@ -10,12 +10,14 @@
 namespace convoy::inline replays {
 namespace {
 
-constexpr double same_cycle = 1e-12;        ///< relative to a cycle
+constexpr double same_cycle[] = {1e-12,
+                                 1e-11};    ///< relative to a cycle: as sought first, and where none is so
 constexpr double rounding_of_time = 1e-15;  ///< relative to the time since the beginning
 constexpr std::uint32_t listed_times = 4;   ///< so many times as many periods are listed where too few were
 
-bool are_same(double a_s, double b_s, double cycle_s, double now_s) {
-  return std::abs(a_s - b_s) <= same_cycle * cycle_s + rounding_of_time * now_s;
+/// @param within_s what is the same may differ by this, and by the rounding of the clock
+bool are_same(double a_s, double b_s, double within_s, double now_s) {
+  return std::abs(a_s - b_s) <= within_s + rounding_of_time * now_s;
 }
 
 std::uint32_t first_class_that_repeats(const Plan& plan, const Folding& folding) {
@@ -48,11 +50,12 @@ bool RepeatedPeriods::ends_period(std::uint32_t endpoint_class, TaskId task) con
 }
 
 std::optional<RepeatedPeriods::Cycle> RepeatedPeriods::cycle(const std::vector<Timeline>& timelines,
-                                                             std::uint32_t periods) const {
+                                                             std::uint32_t periods, double same) const {
   constexpr double never = std::numeric_limits<double>::infinity();
   if (kept_.size() < 2 * std::size_t{periods} + 1) return std::nullopt;
   const double length_s = kept_[periods].now_s - kept_.front().now_s;
   if (length_s <= 0) return std::nullopt;
+  const double within_s = same * length_s;
   // Tasks that were compared overlap with all of the time from `from_s` to `until_s`, and no others do.
   double from_s = 0, until_s = never, last_s = never;
   for (const Timeline& timeline : timelines) {
@@ -62,8 +65,8 @@ std::optional<RepeatedPeriods::Cycle> RepeatedPeriods::cycle(const std::vector<T
     const TaskId begin = own.first + half_ * own.tasks, end = own.end() - periods * own.tasks;
     for (TaskId t = begin; t < end; ++t) {
       const TaskTimes &one = tasks[t], &other = tasks[t + periods * own.tasks];
-      if (!are_same(other.start_s - one.start_s, length_s, length_s, other.start_s) ||
-          !are_same(other.end_s - one.end_s, length_s, length_s, other.end_s))
+      if (!are_same(other.start_s - one.start_s, length_s, within_s, other.start_s) ||
+          !are_same(other.end_s - one.end_s, length_s, within_s, other.end_s))
         return std::nullopt;
     }
     for (TaskId t = 0; t < begin; ++t) from_s = std::max(from_s, tasks[t].end_s);
@@ -71,11 +74,20 @@ std::optional<RepeatedPeriods::Cycle> RepeatedPeriods::cycle(const std::vector<T
     for (TaskId t = own.end(); t < tasks.size(); ++t) last_s = std::min(last_s, tasks[t].start_s);
   }
   for (std::size_t open = kept_.size() - periods; open-- > periods;) {
-    const Cycle found{periods, &kept_[open], &kept_[open + periods]};
+    const Cycle found{periods, same, &kept_[open], &kept_[open + periods]};
     if (found.open->now_s > until_s || found.close->now_s > last_s) continue;
     if (found.open->now_s - length_s < from_s) break;
     if (is_like_before(found, open)) return found;
   }
+  return std::nullopt;
+}
+
+/// Of those that are the most exact.
+std::optional<RepeatedPeriods::Cycle> RepeatedPeriods::shortest_cycle(
+    const std::vector<Timeline>& timelines) const {
+  for (const double same : same_cycle)
+    for (std::uint32_t periods = 1; periods <= counts_.listed / 4; ++periods)
+      if (const std::optional<Cycle> found = cycle(timelines, periods, same)) return found;
   return std::nullopt;
 }
 
@@ -84,7 +96,7 @@ bool RepeatedPeriods::is_like_before(const Cycle& cycle, std::size_t open) const
   const std::vector<double> before = clocks_of(kept_[open - cycle.periods]), between = clocks_of(*cycle.open),
                             after = clocks_of(*cycle.close);
   for (std::size_t i = 0; i < before.size(); ++i)
-    if (!are_same(between[i] - before[i], after[i] - between[i], 4 * cycle.length_s(),
+    if (!are_same(between[i] - before[i], after[i] - between[i], 4 * cycle.same * cycle.length_s(),
                   4 * cycle.close->now_s))
       return false;
   return true;
@@ -93,17 +105,17 @@ bool RepeatedPeriods::is_like_before(const Cycle& cycle, std::size_t open) const
 bool RepeatedPeriods::hosts_keep_up(const Cycle& cycle, const Readings& now,
                                     const std::function<double(std::uint32_t, TaskId)>& issued_s,
                                     const std::vector<Timeline>& timelines) const {
-  const double length_s = cycle.length_s();
+  const double length_s = cycle.length_s(), within_s = cycle.same * length_s;
   for (std::uint32_t c = 0; c < timelines.size(); ++c) {
     if (!does_something(timelines[c])) continue;
     const RepeatedTasks& own = repeats(timelines[c]);
     const TaskId last = own.end() - 1;
     const double issue_s = issued_s(c, last) - issued_s(c, last - cycle.periods * own.tasks);
-    if (are_same(issue_s, length_s, 4 * length_s, 4 * now.now_s))
+    if (are_same(issue_s, length_s, 4 * within_s, 4 * now.now_s))
       continue;  // it sets the pace, or is as fast
     if (issue_s > length_s) return false;
     const double waited_s = now.times[c].issue_wait_s - cycle.open->times[c].issue_wait_s;
-    if (waited_s > same_cycle * length_s + rounding_of_time * now.now_s) return false;
+    if (!are_same(waited_s, 0, within_s, now.now_s)) return false;
   }
   return true;
 }
@@ -111,9 +123,7 @@ bool RepeatedPeriods::hosts_keep_up(const Cycle& cycle, const Readings& now,
 void RepeatedPeriods::add_left_out(const Readings& now,
                                    const std::function<double(std::uint32_t, TaskId)>& issued_s,
                                    Execution& execution) const {
-  std::optional<Cycle> found;
-  for (std::uint32_t periods = 1; !found && periods <= counts_.listed / 4; ++periods)
-    found = cycle(execution.timelines, periods);
+  const std::optional<Cycle> found = shortest_cycle(execution.timelines);
   if (!found || !hosts_keep_up(*found, now, issued_s, execution.timelines)) {
     execution.periods_missing = std::uint64_t{listed_times - 1} * counts_.listed;
     return;

@@ -20,9 +20,15 @@ namespace convoy::inline replays {
 /// and a replay is determined by its state. So as many more periods make every clock go on by as many times
 /// what it did between the two. Whether it is so is seen in the second half of the listed periods: the smallest
 /// number of them is sought by which all tasks of all endpoints begin and end again after the same time, to
-/// 1e-12 of it, for at least that time before the later moment. Hosts, which issue operations ahead of their
-/// devices and wait for nothing, must neither fall back (their next operations would be late some day) nor gain
-/// on devices that still wait for them.
+/// 1e-12 of it, for at least that time before the later moment; where there is none, to 1e-11. Hosts, which
+/// issue operations ahead of their devices and wait for nothing, must neither fall back (their next operations
+/// would be late some day) nor gain on devices that still wait for them.
+///
+/// 1e-11 is for rounding that grows where flows share links: one that has a link to itself for d longer, and ends
+/// while it shares it with several others, ends by a multiple of d earlier. The last bits of the clock are so
+/// doubled from message to message, until somebody waits for somebody else. A cycle then repeats itself to about
+/// 1e-12 of the time since the beginning only, and so does a replay of every period. Where nothing ends the
+/// doubling, there is no cycle at all.
 class RepeatedPeriods {
  public:
   RepeatedPeriods(const Plan& plan, const Folding& folding);
@@ -41,12 +47,15 @@ class RepeatedPeriods {
   /// Two readings, a number of periods apart, at which the state of the replay was the same.
   struct Cycle {
     std::uint32_t periods;
+    double same;  ///< the share of its length to which it repeats itself
     const Readings *open, *close;
     double length_s() const { return close->now_s - open->now_s; }
   };
   const RepeatedTasks& repeats(const Timeline& timeline) const { return *plan_.roles[timeline.role].repeats; }
   bool does_something(const Timeline& timeline) const { return !timeline.tasks.empty(); }
-  std::optional<Cycle> cycle(const std::vector<Timeline>& timelines, std::uint32_t periods) const;
+  std::optional<Cycle> cycle(const std::vector<Timeline>& timelines, std::uint32_t periods,
+                             double same) const;
+  std::optional<Cycle> shortest_cycle(const std::vector<Timeline>& timelines) const;
   bool is_like_before(const Cycle& cycle, std::size_t open) const;
   bool hosts_keep_up(const Cycle& cycle, const Readings& now,
                      const std::function<double(std::uint32_t, TaskId)>& issued_s,

@@ -144,6 +144,11 @@ bool took_the_short_way(const ReplayResult& result, const Plan& plan) {
   });
 }
 
+/// Whether the replay needed fewer than half of all tasks.
+bool needed_few_tasks(const ReplayResult& result, const ReplayResult& every) {
+  return 2 * result.timelines[0].tasks.size() < every.timelines[0].tasks.size();
+}
+
 }  // namespace
 
 TEST_CASE("repeated periods: a plan with all that it leaves out is the plan of every micro-batch") {
@@ -203,6 +208,37 @@ TEST_CASE("repeated periods: 10,000 micro-batches on equal stages take (M + P - 
     CHECK(result.endpoints[d].compute_s == approx(10'000 * 0.3e-3).epsilon(1e-9));
   CHECK(result.comm_bytes == approx(10'000 * 3 * 2 * 40).epsilon(1e-12));
   CHECK(took_the_short_way(result, it.plan()));
+}
+
+TEST_CASE("repeated periods: where shared links double what was rounded, the short way is not rounded more") {
+  // ResNet-50 in eight stages, whose messages meet on their links: the last bits of the clock are doubled from
+  // message to message. The same step seven times as slow is rounded otherwise, and shows by how much.
+  std::vector<double> short_s, every_s;
+  for (const double slower : {1.0, 7.0}) {
+    const std::string cluster = fmt::format(
+        "{{name: lab, nodes: [{{name: n, count: 8, server: box}}], fabric: {{kind: switch, bandwidth: "
+        "{}Gbps, latency: {}us}}, servers: {{box: {{devices: [{{device: ideal, count: 1}}], interconnect: "
+        "{{kind: none}}}}}}, devices: {{ideal: {{peak: {{fp32: {}TFLOPS}}, memory: 16GiB, memory_bandwidth: "
+        "{}GB/s, efficiency: 1.0, launch_overhead: 0us}}}}}}",
+        100 / slower, 10 * slower, 10 / slower, 500 / slower);
+    const lab::Experiment it = lab::Experiment::with_global_batch(
+        "resnet50", cluster, "{kind: pipeline, stages: 8, micro_batches: 2000}", 2000);
+    const ReplayResult result = it.run(), every = replay(every_task(it), it.machine(), it.cost(), {});
+    CHECK(needed_few_tasks(result, every));
+    short_s.push_back(result.step_time_s / slower);
+    every_s.push_back(every.step_time_s / slower);
+    for (std::size_t e = 0; e < 8; ++e) {
+      const EndpointUsage &one = result.endpoints[e], &other = every.endpoints[e];
+      CHECK(std::abs(one.exposed_comm_s - other.exposed_comm_s) <= 1e-10 * every.step_time_s);
+      CHECK(std::abs(one.hidden_comm_s - other.hidden_comm_s) <= 1e-10 * every.step_time_s);
+      CHECK(std::abs(result.links[e].busy_s - every.links[e].busy_s) <= 1e-10 * every.step_time_s);
+    }
+  }
+  CHECK(std::abs(short_s[0] - short_s[1]) < std::abs(every_s[0] - every_s[1]));
+  for (const double each_s : short_s) {
+    CHECK(each_s > std::ranges::min(every_s));
+    CHECK(each_s < std::ranges::max(every_s));
+  }
 }
 
 TEST_CASE("repeated periods: where the second device is hardly slower, the replay lists more of them") {
