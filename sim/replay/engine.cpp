@@ -112,6 +112,7 @@ struct Engine::Impl {
   virtual ~Impl() = default;
   virtual double now_s() const { return *clock_s; }
   virtual void after(double delay_s, Callback done) = 0;
+  virtual void after_latency(double latency_s, Callback done) { after(latency_s, done); }
   virtual std::uint32_t add_route(std::span<const LinkUse> uses, double flow_limit_Bps) = 0;
   virtual void start_message(double latency_s, double bytes, std::uint32_t route, Callback done) = 0;
   virtual void set_bandwidth(std::uint32_t, double) {
@@ -130,6 +131,7 @@ struct Engine::OwnLinks final : Engine::Impl {
   }
 
   void after(double delay_s, Callback done) override { flows.after(delay_s, done); }
+  void after_latency(double latency_s, Callback done) override { flows.after_latency(latency_s, done); }
   std::uint32_t add_route(std::span<const LinkUse> uses, double flow_limit_Bps) override {
     return flows.add_route(uses, flow_limit_Bps);
   }
@@ -281,6 +283,8 @@ Engine::~Engine() = default;
 double Engine::simgrid_now_s() const { return impl_->now_s(); }
 
 void Engine::after(double delay_s, Callback done) { impl_->after(delay_s, done); }
+
+void Engine::after_latency(double latency_s, Callback done) { impl_->after_latency(latency_s, done); }
 
 std::uint32_t Engine::add_route(std::span<const LinkUse> uses, double flow_limit_Bps) {
   return impl_->add_route(uses, flow_limit_Bps);

@@ -44,6 +44,8 @@ class Engine {
 
   double now_s() const { return clock_s_ != nullptr ? *clock_s_ : simgrid_now_s(); }
   void after(double delay_s, Callback done);
+  /// The same, and quicker for delays of which many have the same length.
+  void after_latency(double latency_s, Callback done);
 
   /// @param uses at least one link, each at most once
   /// @param flow_limit_Bps no flow of this route is faster than it

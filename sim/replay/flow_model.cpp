@@ -23,6 +23,11 @@ void FlowModel::after(double delay_s, Callback done) {
   wait({now_s_ + delay_s, events_[event].number, event});
 }
 
+void FlowModel::after_latency(double latency_s, Callback done) {
+  const std::uint32_t event = keep({done});
+  wait_in_line(latency_s, {now_s_ + latency_s, events_[event].number, event});
+}
+
 void FlowModel::wait(const Delay& delay) {
   delays_.push_back(delay);
   std::push_heap(delays_.begin(), delays_.end());

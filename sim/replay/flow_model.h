@@ -27,6 +27,8 @@ class FlowModel {
     return rates_.add_route(uses, flow_limit_Bps);
   }
   void after(double delay_s, Callback done);
+  /// The same, for delays of which many have the same length: a latency.
+  void after_latency(double latency_s, Callback done);
   void start_flow(double bytes, std::uint32_t route, Callback done);
   void start_message(double latency_s, double bytes, std::uint32_t route, Callback done);
   void set_bandwidth(std::uint32_t link, double bandwidth_Bps) {
@@ -64,7 +66,7 @@ class FlowModel {
     double delay_s;
     std::deque<Delay> waiting;
   };
-  /// Messages with up to this many different latencies are kept in lines, all others in the heap.
+  /// Up to this many different latencies are kept in lines, all others in the heap.
   static constexpr std::size_t most_lines = 4;
 
   std::uint32_t keep(Event event);

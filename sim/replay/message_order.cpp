@@ -89,7 +89,7 @@ void MessageOrder::send(std::uint32_t flow_class, double latency_s, double bytes
   if (latency_s == 0)
     arrive(lane);
   else
-    engine_.after(latency_s, [this, lane] { arrive(lane); });
+    engine_.after_latency(latency_s, [this, lane] { arrive(lane); });
 }
 
 void MessageOrder::arrive(std::uint32_t lane) {
@@ -111,7 +111,8 @@ void MessageOrder::next(std::uint32_t l) {
 
 /// Others may come at this moment.
 void MessageOrder::ask(std::uint32_t server) {
-  if (!std::exchange(servers_[server].asked, true)) engine_.after(0, [this, server] { admit(server); });
+  if (!std::exchange(servers_[server].asked, true))
+    engine_.after_latency(0, [this, server] { admit(server); });
 }
 
 void MessageOrder::admit(std::uint32_t s) {
@@ -121,7 +122,10 @@ void MessageOrder::admit(std::uint32_t s) {
     const Server::Turn turn = server.turns.front();
     const bool with_the_last = server.under_way > 0 && turn.at_s <= server.moment_s + one_moment_s;
     if (!with_the_last) {
-      if (server.under_way > 0 && server.taken_Bps >= server.capacity_Bps * (1 - 1e-9)) return;
+      if (server.under_way > 0 && server.taken_Bps >= server.capacity_Bps * (1 - 1e-9)) {
+        fetch_next(server);
+        return;
+      }
       server.moment_s = turn.at_s;
     }
     server.turns.pop_front();
@@ -129,6 +133,12 @@ void MessageOrder::admit(std::uint32_t s) {
     ++server.under_way;
     start(turn.lane);
   }
+}
+
+/// Those whose turn is next have waited for so long that the processor's caches have lost them.
+void MessageOrder::fetch_next(const Server& server) const {
+  __builtin_prefetch(&lanes_[server.turns.front().lane].messages.front());
+  if (server.turns.size() > 1) __builtin_prefetch(&lanes_[server.turns[1].lane]);
 }
 
 void MessageOrder::start(std::uint32_t l) {

@@ -64,6 +64,7 @@ class MessageOrder {
   void next(std::uint32_t lane);
   void ask(std::uint32_t server);
   void admit(std::uint32_t server);
+  void fetch_next(const Server& server) const;
   void start(std::uint32_t lane);
   void end(std::uint32_t lane);
 
