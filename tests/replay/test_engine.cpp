@@ -6,6 +6,8 @@
 #include <functional>
 #include <limits>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include "sim/replay/engine.h"
 
@@ -266,5 +268,44 @@ TEST_CASE("engines one after the other start at zero and give the same times") {
     engine_ends_s({1e9}, {{0, 1e9, {0}}}, NetworkModel::simgrid);
     CHECK(engine_ends_s({3e9, 10e9}, flows) == first_s);
     check_same(engine_ends_s({3e9, 10e9}, flows, NetworkModel::simgrid), first_s);
+  }
+}
+
+namespace {
+
+/// Delays of seven lengths, 0 among them, each of which begins up to two more when it ends: which ends when.
+struct Delays {
+  Engine engine{{1e9}, 1};
+  std::mt19937 random;
+  bool as_latencies;
+  int begun = 0;
+  std::vector<std::pair<int, double>> ended{};
+
+  Delays(unsigned seed, bool latencies) : random(seed), as_latencies(latencies) {
+    for (int i = 0; i < 20; ++i) begin();
+    engine.run();
+  }
+  void begin() {
+    const double delay_s = 1e-5 * static_cast<double>(random() % 7);
+    const auto end = [this, number = begun++] {
+      ended.emplace_back(number, engine.now_s());
+      for (unsigned more = random() % 3; more > 0 && begun < 2000; --more) begin();
+    };
+    const bool of_many = random() % 2 == 0;
+    if (as_latencies && of_many)
+      engine.after_latency(delay_s, end);
+    else
+      engine.after(delay_s, end);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("delays of equal length end in the order and at the times, to the last bit, of any other delays") {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    const Delays one(seed, false), other(seed, true);
+    CHECK(one.ended.size() >= 20);
+    CHECK(one.ended == other.ended);
   }
 }
