@@ -66,6 +66,22 @@ double watts_a_multiprocessor(const DeviceType& device) {
   return (device.peak_power_w - device.idle_power_w) / device.sms;
 }
 
+/// The clock that a board runs at under load is no fact of its data sheet: where a link has put it on the
+/// peaks, it goes to the shares of the stated ones that kernels reach. Narrow groups are a share of
+/// convolution_other, which has it already.
+void put_clock_on_shares(const DeviceType& stated, DeviceType& device) {
+  const auto& [precision, peak] = *device.peak_flops.begin();
+  const double clock = peak / stated.peak_flops.at(precision);
+  device.peak_flops = stated.peak_flops;
+  const auto put = [clock](double& share) { share = std::min(share * clock, Efficiency::max_share); };
+  for (Efficiency& e : device.efficiency) {
+    for (std::size_t c = 0; c <= static_cast<std::size_t>(KernelClass::matmul); ++c)
+      if (static_cast<KernelClass>(c) != KernelClass::convolution_grouped || e.half_group == 0)
+        put(e.compute[c]);
+    put(e.wide_groups_nhwc);
+  }
+}
+
 }  // namespace
 
 std::vector<DeviceType> fitted_devices() {
@@ -327,6 +343,7 @@ double Hierarchy::predict(const HierarchyRow& row, const std::vector<Link>& link
   device.efficiency.fill(Efficiency());
   Software software = row.software;
   for (const Link& link : links) link.put(link.value, link.parameter, device, software);
+  put_clock_on_shares(devices_[row.device], device);
   if (row.is_kernel && !device.cpu)
     device.issue_factor = 1;  // so that both units are tried; issue times are 0
   device.efficiency[static_cast<std::size_t>(Precision::bf16)] =
@@ -345,29 +362,22 @@ double Hierarchy::predict(const HierarchyRow& row, const std::vector<Link>& link
 DeviceType Hierarchy::device_at(std::size_t device, const Eigen::VectorXd& x) {
   DeviceType result = devices_[device];
   result.efficiency.fill(Efficiency());
-  double clock = 1;
   for (const Precision precision : path_precisions) {
     if (!result.runs(precision) || (precision != Precision::fp32 && !result.has_tensor_cores())) continue;
     HierarchyRow row;
     row.device = device;
     row.software.precision = precision;
     Software unused;
-    DeviceType scaled = result;
     std::vector<Link> all;
     add_device_links(row, all);
     for (Link& link : all)
       for (const Term& term : link.terms)
         if (term.unknown >= x.size()) throw std::logic_error("an unknown that was not fitted");
     set_values(all, x);
-    for (const Link& link : all) link.put(link.value, link.parameter, scaled, unused);
-    clock = scaled.peak_flops.at(precision) / result.peak_flops.at(precision);
-    scaled.peak_flops = result.peak_flops;
-    result = scaled;
+    result.peak_flops = devices_[device].peak_flops;  // the links of each precision have the clock
+    for (const Link& link : all) link.put(link.value, link.parameter, result, unused);
   }
-  for (Efficiency& e :
-       result.efficiency)  // the clock is no fact of a data sheet: it lowers what kernels reach
-    for (std::size_t c = 0; c <= static_cast<std::size_t>(KernelClass::matmul); ++c)
-      e.compute[c] = std::min(e.compute[c] * clock, Efficiency::max_share);
+  put_clock_on_shares(devices_[device], result);
   if (!result.has_tensor_cores()) result.efficiency.fill(result.efficiency.front());
   result.efficiency[static_cast<std::size_t>(Precision::bf16)] =
       result.efficiency[static_cast<std::size_t>(Precision::fp16)];

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sim/costs/software_evidence.h"
+#include "sim/costs/tensor_rate.h"
 
 namespace convoy::inline costs {
 namespace {
@@ -84,6 +85,17 @@ bool has_channels_last_kernels(double width, std::int64_t groups) {
   return width <= 8 || ((width == 16 || width == 32) && groups % 32 == 0);
 }
 
+/// Share of what Winograd's algorithm computes that is outputs: it makes tiles of 2 x 2, and a tile that lies
+/// over the edge of the image takes as long as a whole one (F(2x2, 3x3); Lavin and Gray, arXiv:1509.09308,
+/// section 4.1).
+double filled_winograd_tiles(const Work& work) {
+  constexpr std::int64_t tile = 2;
+  if (work.out_h <= 0 || work.out_w <= 0) return 1;
+  const auto whole = [](std::int64_t length) { return (length + tile - 1) / tile * tile; };
+  return static_cast<double>(work.out_h * work.out_w) /
+         static_cast<double>(whole(work.out_h) * whole(work.out_w));
+}
+
 /// Share of peak of a grouped convolution, computed as one product per group or by depthwise kernels.
 double grouped_share(const Work& work, double width, double product, const Efficiency& e, bool nhwc) {
   const double narrow = e.compute[static_cast<std::size_t>(KernelClass::convolution_grouped)];
@@ -128,6 +140,57 @@ bool is_fused(const Work& work, const Software& software) {
              : work.fusion == Fusion::normalization && software.costs.fused < 1;
 }
 
+/// compute_efficiency() of tensor cores with a rate of tensor_rate().
+double share_of_peak(const Work& work, double images, Precision precision, const Efficiency& efficiency,
+                     Layout layout, double rate) {
+  const KernelClass kernel = kernel_class(work);
+  double share = efficiency.compute[static_cast<std::size_t>(
+      overlaps_as_3x3(work, precision) ? KernelClass::convolution_3x3 : kernel)];
+  if (!is_product(kernel)) return share;
+  const bool weights = work.phase == Phase::weight_gradient;
+  const double groups = std::max<double>(1.0, static_cast<double>(work.groups));
+  const double area = static_cast<double>(std::max<std::int64_t>(1, work.kernel_h * work.kernel_w));
+  const double pixels = static_cast<double>(std::max<std::int64_t>(1, work.out_h * work.out_w));
+  const double inputs = static_cast<double>(work.in_channels) / groups;
+  const double outputs = static_cast<double>(work.out_channels) / groups;
+  double shape = phase_share(work.phase, efficiency);
+  // The product that computes the gradient of the input has the input's channels as columns, and sums over
+  // those of the output.
+  const bool swapped = work.phase == Phase::data_gradient;
+  const double columns = swapped ? inputs : outputs, summed = swapped ? outputs : inputs;
+  if (columns > 0)
+    shape *= saturation(columns, weights ? efficiency.half_weight_outputs : efficiency.half_outputs);
+  if (summed > 0)
+    shape *=
+        saturation(summed * area, weights ? efficiency.half_weight_reduction : efficiency.half_reduction);
+  const double general = efficiency.compute[static_cast<std::size_t>(KernelClass::convolution_other)] * shape;
+  if (kernel == KernelClass::convolution_grouped || kernel == KernelClass::convolution_depthwise) {
+    share = grouped_share(work, std::min(inputs, outputs), efficiency.half_group > 0 ? general : shape,
+                          efficiency, layout == Layout::nhwc && precision != Precision::fp32);
+  } else if (kernel == KernelClass::convolution_3x3 && efficiency.half_winograd > 0 &&
+             layout == Layout::nhwc) {
+    share = general;  // cuDNN's kernels of Winograd's algorithm are for channels first
+  } else if (kernel == KernelClass::convolution_3x3 && efficiency.half_winograd > 0) {
+    const double half = efficiency.half_winograd;
+    share = std::max(share * phase_share(work.phase, efficiency) * saturation(inputs, half) *
+                         saturation(outputs, half) * filled_winograd_tiles(work),
+                     general);
+  } else {
+    share *= shape;
+  }
+  if (work.phase == Phase::data_gradient && work.stride > 1) share *= efficiency.strided_data_gradient;
+  if (!fits_tensor_cores(work, precision)) share *= efficiency.unaligned;
+  share = share_at_rate(share, rate);
+  // Only FLOPs that depend on images have rows; if fixed ones sped up with rows, more images could take less
+  // time.
+  const double of_images = work.flops_per_image * images;
+  if (of_images > 0) {
+    const double stretched = of_images / filled_share(work, kernel, images * pixels, efficiency);
+    share *= (of_images + work.flops_fixed) / (stretched + work.flops_fixed);
+  }
+  return std::min(share, largest_share(kernel, precision));
+}
+
 struct Amount {
   double flops, bytes;
   bool is_nothing(const Work& work) const {
@@ -152,9 +215,10 @@ double kernel_time_s(const Work& work, double images, Precision precision, Layou
   Amount amount = amount_of(work, images);
   if (device.issue_factor > 0) amount.bytes *= work.traffic;
   const KernelClass kernel = kernel_class(work);
-  const double peak = device.peak_flops.at(precision) *
-                      reached(compute_efficiency(work, images, precision, efficiency, layout), factor,
-                              largest_share(kernel, precision));
+  const double peak =
+      device.peak_flops.at(precision) *
+      reached(share_of_peak(work, images, precision, efficiency, layout, tensor_rate(device, precision)),
+              factor, largest_share(kernel, precision));
   const double bandwidth = device.memory_bandwidth_Bps *
                            reached(efficiency.bandwidth[static_cast<std::size_t>(kernel)], factor, 1);
   double time_s = std::max(amount.flops / peak, amount.bytes / bandwidth);
@@ -255,51 +319,7 @@ double exponentials_s(const Work& work, double images, const Software& software,
 
 double compute_efficiency(const Work& work, double images, Precision precision, const Efficiency& efficiency,
                           Layout layout) {
-  const KernelClass kernel = kernel_class(work);
-  double share = efficiency.compute[static_cast<std::size_t>(
-      overlaps_as_3x3(work, precision) ? KernelClass::convolution_3x3 : kernel)];
-  if (!is_product(kernel)) return share;
-  const bool weights = work.phase == Phase::weight_gradient;
-  const double groups = std::max<double>(1.0, static_cast<double>(work.groups));
-  const double area = static_cast<double>(std::max<std::int64_t>(1, work.kernel_h * work.kernel_w));
-  const double pixels = static_cast<double>(std::max<std::int64_t>(1, work.out_h * work.out_w));
-  const double inputs = static_cast<double>(work.in_channels) / groups;
-  const double outputs = static_cast<double>(work.out_channels) / groups;
-  double shape = phase_share(work.phase, efficiency);
-  // The product that computes the gradient of the input has the input's channels as columns, and sums over
-  // those of the output.
-  const bool swapped = work.phase == Phase::data_gradient;
-  const double columns = swapped ? inputs : outputs, summed = swapped ? outputs : inputs;
-  if (columns > 0)
-    shape *= saturation(columns, weights ? efficiency.half_weight_outputs : efficiency.half_outputs);
-  if (summed > 0)
-    shape *=
-        saturation(summed * area, weights ? efficiency.half_weight_reduction : efficiency.half_reduction);
-  const double general = efficiency.compute[static_cast<std::size_t>(KernelClass::convolution_other)] * shape;
-  if (kernel == KernelClass::convolution_grouped || kernel == KernelClass::convolution_depthwise) {
-    share = grouped_share(work, std::min(inputs, outputs), efficiency.half_group > 0 ? general : shape,
-                          efficiency, layout == Layout::nhwc && precision != Precision::fp32);
-  } else if (kernel == KernelClass::convolution_3x3 && efficiency.half_winograd > 0 &&
-             layout == Layout::nhwc) {
-    share = general;  // cuDNN's kernels of Winograd's algorithm are for channels first
-  } else if (kernel == KernelClass::convolution_3x3 && efficiency.half_winograd > 0) {
-    const double half = efficiency.half_winograd;
-    share = std::max(
-        share * phase_share(work.phase, efficiency) * saturation(inputs, half) * saturation(outputs, half),
-        general);
-  } else {
-    share *= shape;
-  }
-  if (work.phase == Phase::data_gradient && work.stride > 1) share *= efficiency.strided_data_gradient;
-  if (!fits_tensor_cores(work, precision)) share *= efficiency.unaligned;
-  // Only FLOPs that depend on images have rows; if fixed ones sped up with rows, more images could take less
-  // time.
-  const double of_images = work.flops_per_image * images;
-  if (of_images > 0) {
-    const double stretched = of_images / filled_share(work, kernel, images * pixels, efficiency);
-    share *= (of_images + work.flops_fixed) / (stretched + work.flops_fixed);
-  }
-  return std::min(share, largest_share(kernel, precision));
+  return share_of_peak(work, images, precision, efficiency, layout, 1);
 }
 
 double launches(const Work& work, const Software& software, const DeviceType& device) {

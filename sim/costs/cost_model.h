@@ -27,7 +27,8 @@ double operation_time_s(const Work& work, double images, const Software& softwar
 double launches(const Work& work, const Software& software, const DeviceType& device);
 
 /// Share of peak that `work` reaches on `images` images, by which the FLOPs above are divided. It is at most
-/// the factor by which the fastest algorithm saves multiplications (Efficiency).
+/// the factor by which the fastest algorithm saves multiplications (Efficiency). Tensor cores at half the rate
+/// of others, which reach more of their peak (tensor_rate.h), are not told of here.
 /// @param precision the precision to which `efficiency` applies: tensor cores want channels in multiples of
 /// 16 bytes
 double compute_efficiency(const Work& work, double images, Precision precision, const Efficiency& efficiency,

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "sim/base/csv.h"
@@ -60,6 +61,36 @@ TEST_CASE("figures that nothing was fitted to: half are predicted within 10 %, a
   CHECK(mean(test) <= 0.15);
 }
 
+// The fit knows every row's own host, the catalogue those that its rows tell of: long steps hardly wait for it. What
+// is left is the rounding of the catalogue's numbers to three digits, and whatever a file of a device does not say
+// as the fit has it.
+TEST_CASE("the catalogue predicts long steps as the fit did that wrote it [law]") {
+  using Key = std::tuple<std::string, std::string, std::string, std::string, double, double>;
+  std::map<Key, double> catalogue;
+  const auto five_digits = [](double value) { return std::stod(fmt::format("{:.5g}", value)); };
+  for (const AccuracyRow& row : published_rows())
+    catalogue[{row.device, row.model, row.precision, row.software, row.batch, five_digits(row.published)}] =
+        row.predicted;
+  const CsvTable table(data_path("results/published") + "/left_out.csv", {}, {"device", "fitted", "kind"});
+  double compared = 0, beyond = 0;
+  for (const CsvRow& row : table.rows()) {
+    const auto text = [&](const char* column) { return table.text(row, column); };
+    if (!text("kind").ends_with("_long")) continue;
+    const auto found = catalogue.find({text("device"), text("model"), text("precision"),
+                                       text("software") + " " + text("execution") + " " + text("layout"),
+                                       table.number(row, "batch", true),
+                                       five_digits(table.number(row, "measured_images_per_s", true))});
+    if (found == catalogue.end()) continue;
+    INFO(text("device") << " " << text("model") << " " << text("precision"));
+    const double apart = std::abs(found->second / table.number(row, "fitted", true) - 1);
+    CHECK(apart < 0.05);
+    beyond += apart < 0.02 ? 0 : 1;
+    ++compared;
+  }
+  CHECK(compared > 500);
+  CHECK(beyond <= 0.01 * compared);  // a long step that waits for its host
+}
+
 TEST_CASE("the same figures on typical hosts, as they are predicted for who knows nothing of them") {
   const std::vector<double> test = errors_of("test", OnHost::typical);
   CHECK(median(test) <= 0.10);
@@ -74,7 +105,8 @@ TEST_CASE("the same figures on typical hosts, as they are predicted for who know
 }
 
 // Of a machine of which other figures were fitted more lie inside, since less of it is unknown than the
-// intervals take into account, which are for machines of which nobody has figures.
+// intervals take into account, which are for machines of which nobody has figures. Figures of one source count as in
+// the fit of the spreads (docs/cost_model.md#intervals): n of them as n to the power of 2/3.
 TEST_CASE(
     "between 70 and 90 % of the figures of machines without a fitted one lie inside their 80 % interval") {
   std::set<std::string> fitted;
@@ -83,21 +115,33 @@ TEST_CASE(
     if (m.fitted()) fitted.insert(m.repository());
     repository[m.source] = m.repository();
   }
-  double inside = 0, count = 0, of_known_inside = 0, of_known = 0;
+  struct OfSource {
+    double inside = 0, all = 0;
+  };
+  std::map<std::string, OfSource> unknown;
+  double of_known_inside = 0, of_known = 0;
   for (const AccuracyRow& row : published_rows()) {
     CHECK(row.low < row.predicted);
     CHECK(row.predicted < row.high);
     if (row.role != "test") continue;
-    const bool known = fitted.contains(repository.at(row.source));
-    (known ? of_known : count) += 1;
-    if (row.low <= row.published && row.published <= row.high) (known ? of_known_inside : inside) += 1;
+    const std::string& source = repository.at(row.source);
+    const bool known = fitted.contains(source);
+    (known ? of_known : unknown[source].all) += 1;
+    if (row.low <= row.published && row.published <= row.high)
+      (known ? of_known_inside : unknown[source].inside) += 1;
+  }
+  double count = 0, inside = 0, weight = 0;
+  for (const auto& [source, of] : unknown) {
+    count += of.all;
+    weight += std::pow(of.all, 2.0 / 3);
+    inside += std::pow(of.all, 2.0 / 3) * of.inside / of.all;
   }
   CAPTURE(count);
-  CAPTURE(inside / count);
+  CAPTURE(inside / weight);
   CHECK(of_known_inside / of_known >= 0.75);
   CHECK(count >= 30);
-  CHECK(inside / count >= 0.70);
-  CHECK(inside / count <= 0.90);
+  CHECK(inside / weight >= 0.70);
+  CHECK(inside / weight <= 0.90);
 }
 
 TEST_CASE("what a device has figures of is known by kind of network, also under another name") {
@@ -196,7 +240,7 @@ TEST_CASE(
 
 TEST_CASE(
     "sources that were left out of the fit: 75 to 88 % of the figures lie inside their 80 % intervals, and "
-    "55 % of those of the worst tenth of sources") {
+    "half of those of the worst tenth of sources") {
   const CsvTable table(data_path("results/published") + "/left_out.csv", {}, {"source", "low", "high"});
   std::multiset<std::string> measured, predicted;
   for (const Measurement& m : read_measurements(data_path("results/published") + "/single_device.csv"))
@@ -238,8 +282,8 @@ TEST_CASE(
   Count of_worst;
   for (std::size_t s = 0; 10 * s < worst.size(); ++s)
     of_worst.inside += worst[s].inside, of_worst.all += worst[s].all;
-  CHECK(of_worst.share() >= 0.55);
-  CHECK(median(widths) < 1.55);  // and sharp: with the spreads of the fit's own rows, 1.31
+  CHECK(of_worst.share() >= 0.50);
+  CHECK(median(widths) < 1.40);  // and sharp: with the spreads of the fit's own rows, 1.31
 }
 
 TEST_CASE("figures that are said to lie outside of what is claimed say why, and are missed") {

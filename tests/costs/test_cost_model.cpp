@@ -330,6 +330,34 @@ TEST_CASE("a 3x3 convolution runs on the faster of Winograd's algorithm and the 
   CHECK(compute_efficiency(w, 2, Precision::fp32, e) == approx(2.0 / 3).epsilon(1e-14));
 }
 
+TEST_CASE("a tile of Winograd's algorithm over the edge of an image takes as long as a whole one") {
+  Efficiency e;
+  e.compute[static_cast<std::size_t>(KernelClass::convolution_3x3)] = 2;
+  e.compute[static_cast<std::size_t>(KernelClass::convolution_other)] = 0.4;
+  e.half_winograd = 1;
+  const auto time_over_peak = [&](std::int64_t height, std::int64_t width) {
+    Work w = convolution(static_cast<double>(height * width), 1);
+    w.out_h = height;
+    w.out_w = width;
+    return w.flops_per_image / compute_efficiency(w, 1, Precision::fp32, e);
+  };
+  for (std::int64_t length = 2; length <= 60; length += 2) {
+    CAPTURE(length);
+    CHECK(time_over_peak(length - 1, length) == approx(time_over_peak(length, length)).epsilon(1e-12));
+    // Twice as many tiles
+    CHECK(time_over_peak(length, 2 * length) == approx(2 * time_over_peak(length, length)).epsilon(1e-12));
+  }
+  // One pixel of a tile of four would have 2/4 of peak and less by its channels: more than the general one's 0.4.
+  const double of_tile = time_over_peak(2, 2);
+  CHECK(time_over_peak(1, 1) == approx(of_tile).epsilon(1e-12));
+  // A general algorithm beyond that is faster.
+  e.compute[static_cast<std::size_t>(KernelClass::convolution_other)] = 0.8;
+  CHECK(time_over_peak(1, 1) == approx(1 / 0.8).epsilon(1e-12));
+  CHECK(time_over_peak(2, 2) == approx(of_tile).epsilon(1e-12));
+  e.half_winograd = 0;  // a share whatever the algorithm
+  CHECK(time_over_peak(3, 3) == approx(9.0 / 2).epsilon(1e-12));
+}
+
 TEST_CASE("channels that tensor cores cannot load slow a product down") {
   Efficiency e;
   e.unaligned = 0.25;
@@ -460,6 +488,7 @@ TEST_CASE("the share of peak lies below its limit, and comes to it as the work g
     REQUIRE(share <= limit);
     REQUIRE(compute_efficiency(w, 8, Precision::fp32, e) >= share);
     w.in_channels = w.out_channels = 100'000'000;
+    w.out_h = w.out_w = 28;  // whole tiles of Winograd's algorithm
     REQUIRE(compute_efficiency(w, 1e9, Precision::fp32, e) == approx(limit).epsilon(1e-3));
   }
 }

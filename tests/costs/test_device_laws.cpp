@@ -14,6 +14,7 @@
 #include "models/training_graph.h"
 #include "sim/costs/cost_model.h"
 #include "sim/costs/residuals.h"
+#include "sim/costs/tensor_rate.h"
 #include "tests/support/approx.h"
 #include "topologies/catalogue_files.h"
 
@@ -171,6 +172,49 @@ TEST_CASE("lower precision is never slower on the same device") {
             }
     }
   }
+}
+
+TEST_CASE(
+    "tensor cores at half the rate take longer by their multiply-adds alone, and every GeForce board has "
+    "these") {
+  // By name: boards of these chips that add up in FP32 at half the rate (white papers of Turing and GA102; a
+  // data centre's A10G too, by its data sheet).
+  const std::set<std::string> at_half{"rtx-2080", "rtx-2080-ti", "rtx-3070", "rtx-3080",
+                                      "rtx-3090", "rtx-4090",    "a10g"};
+  for (const DeviceType& device : fitted_devices()) {
+    CAPTURE(device.name);
+    for (const auto& [precision, peak] : device.peak_flops) {
+      const bool is_half = at_half.contains(device.name) && precision != Precision::fp32;
+      CHECK(tensor_rate(device, precision) == (is_half ? 0.5 : 1));
+    }
+    DeviceType own = device;  // whose shares are given
+    own.evidence_spread = 0;
+    for (const auto& [precision, peak] : device.peak_flops) CHECK(tensor_rate(own, precision) == 1);
+  }
+  // The same board at the full rate: nothing but the multiply-adds is quicker. Memory and ordinary cores, which
+  // would be the faster ones else, are left out, and so is the share of multiprocessors that are idle.
+  int compared = 0;
+  for (const std::string& name : at_half)
+    for (const Precision precision : {Precision::tf32, Precision::fp16, Precision::bf16}) {
+      DeviceType half = load_device(name, {});
+      if (!half.runs(precision)) continue;
+      half.memory_bandwidth_Bps = 1e30;
+      half.peak_flops = {{precision, half.peak_flops.at(precision)}};
+      half.launch_overhead_s = 0;
+      for (Efficiency& e : half.efficiency) e.half_rows = e.half_weight_rows = e.half_matmul_rows = 0;
+      DeviceType full = half;
+      full.peak_flops[precision] *= 2;
+      REQUIRE(tensor_rate(full, precision) == 1);
+      on_grid(precision, [&](const Work& work, double images) {
+        const double at_full = operation_time_s(work, images, precision, full);
+        const double flops = work.flops_per_image * images, peak = half.peak_flops.at(precision);
+        if (flops / at_full > 0.999 * 2 * peak) return;  // no kernel is beyond the peak
+        CHECK(operation_time_s(work, images, precision, half) ==
+              approx(at_full + flops / peak - flops / (2 * peak)).epsilon(1e-9));
+        ++compared;
+      });
+    }
+  CHECK(compared > 500);
 }
 
 TEST_CASE("half the channels a group: less time, down to depthwise, and never a cliff") {
