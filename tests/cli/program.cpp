@@ -114,6 +114,16 @@ strategy: {kind: data_parallel, sync: all_reduce, algorithm: ring}
 )";
 }
 
+std::string swept_experiment() {
+  return small_experiment() + R"(sweep:
+  training.batch_per_device: [8, 16]
+  strategy:
+    - {kind: data_parallel, sync: all_reduce, algorithm: ring}
+    - {kind: data_parallel, sync: parameter_server, servers: 1}
+  cluster.nodes.0.count: [1, 2, 4, 8]
+)";
+}
+
 std::string replaced(std::string text, const std::string& old, const std::string& fresh) {
   const std::size_t at = text.find(old);
   REQUIRE_MESSAGE(at != std::string::npos, old);

@@ -37,6 +37,9 @@ class Workplace {
 /// A small experiment that has every part and runs in milliseconds: 4 ideal devices on a switch.
 std::string small_experiment();
 
+/// The same for two batches, two strategies and one to eight hosts: 16 points.
+std::string swept_experiment();
+
 /// Replaces the first `old`; it has to be there.
 std::string replaced(std::string text, const std::string& old, const std::string& fresh);
 

@@ -7,10 +7,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "sim/planning/answer.h"
+#include "sim/planning/write_plan.h"
 
 namespace convoy::plans {
 
@@ -55,6 +57,9 @@ inline PlanSpec spec_of(const std::string& goal, const std::string& plan,
   return read_plan(Experiment::load(path, {}));
 }
 
+/// Files decoded as slowly as this make the step: so many machines take so much less time at the same cost.
+inline const std::string input_bound = "{dataset: {samples: 100000}, input: {kind: jpeg, library: pil}}";
+
 /// What reading it says, without the file's name; "none".
 inline std::string error_of(const std::string& goal, const std::string& plan,
                             const std::string& training = "{dataset: {samples: 100000}}") {
@@ -88,6 +93,16 @@ inline PlanAnswer answer_of(const PlanSpec& spec, bool exhaustive, std::size_t j
   options.jobs = jobs;
   options.exhaustive = exhaustive;
   return make_plan(spec, options);
+}
+
+/// The answer as JSON without what tells how it was found.
+inline std::string found(const PlanAnswer& answer) {
+  PlanAnswer plain = answer;
+  plain.planned = plain.simulated = 0;
+  plain.pruned.clear();
+  std::ostringstream out;
+  write_json(plain, out);
+  return out.str();
 }
 
 }  // namespace convoy::plans

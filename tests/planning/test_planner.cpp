@@ -8,16 +8,14 @@
 #include <random>
 #include <sstream>
 #include <stdexcept>
-#include <tuple>
 
-#include "sim/costs/residuals.h"
 #include "sim/planning/write_plan.h"
 #include "tests/planning/plan_text.h"
 #include "tests/support/approx.h"
 #include "tests/support/working_file.h"
 
 using namespace convoy;
-using plans::answer_of;
+using plans::answer_of, plans::found, plans::input_bound;
 
 namespace {
 
@@ -64,16 +62,6 @@ Space random_space(unsigned seed, const std::string& objective) {
       256 << random() % 4, random() % 2 ? ", fp16" : "", pick(some_strategies), some_strategies[0],
       random() % 4 == 0 ? ", mixtures: true" : "");
   return space;
-}
-
-/// The answer as JSON without what tells how it was found.
-std::string found(const PlanAnswer& answer) {
-  PlanAnswer plain = answer;
-  plain.planned = plain.simulated = 0;
-  plain.pruned.clear();
-  std::ostringstream out;
-  write_json(plain, out);
-  return out.str();
 }
 
 }  // namespace
@@ -247,32 +235,6 @@ TEST_CASE("planner: an answer does not depend on the number of jobs") {
   CHECK(one.str() == three.str());
 }
 
-TEST_CASE("planner: a tie is a difference of what is asked for, not of the costs beside it") {
-  const std::string servers =
-      "servers: [aws-p3.2xlarge, aws-g4dn.xlarge, aws-p2.xlarge, aws-p4d.24xlarge], batch_per_device: 32";
-  int ties = 0, clear = 0;
-  for (const PlanObjective objective :
-       {PlanObjective::cost, PlanObjective::time, PlanObjective::energy, PlanObjective::carbon}) {
-    const PlanAnswer answer = answer_of(
-        plans::spec_of("{epochs: 30}", fmt::format("{{objective: {}, {}}}", to_string(objective), servers)),
-        false);
-    REQUIRE(answer.choice);
-    const CandidateResultOfPlan& choice = *answer.choice;
-    const double above = choice.time_interval.second / choice.figures.time_s - 1;
-    for (const CandidateResultOfPlan& runner : answer.runners_up) {
-      CAPTURE(runner.reason);
-      const double ratio = value_of(objective, runner.figures) / value_of(objective, choice.figures);
-      const double below = ratio * (1 - runner.time_interval.first / runner.figures.time_s);
-      // Two independent errors reach further than the larger of them and less far than both together.
-      if (ratio - 1 > above + below) CHECK_FALSE(runner.tie);
-      if (ratio - 1 <= std::max(above, below)) CHECK(runner.tie);
-      ++(runner.tie ? ties : clear);
-    }
-  }
-  MESSAGE(ties << " ties, " << clear << " clear");
-  CHECK(clear > 0);
-}
-
 TEST_CASE("planner: where nothing meets the constraints, the nearest one is named") {
   const std::string servers = "servers: ['aws-p3.*'], nodes: [1, 2], batch_per_device: 64";
   const PlanAnswer late = answer_of(
@@ -293,249 +255,6 @@ TEST_CASE("planner: where nothing meets the constraints, the nearest one is name
       false);
   REQUIRE(small.nearest);
   CHECK(small.nearest->name == "max_global_batch");
-}
-
-TEST_CASE(
-    "planner: spot machines cost what a run with interruptions is expected to, and carbon is that of the "
-    "region") {
-  const PlanSpec spec = plans::spec_of("{epochs: 3000, start_up: 60s, checkpoint: {time: 2s, every: 10}}",
-                                       "{servers: [aws-p3.2xlarge], nodes: [4], batch_per_device: [256], "
-                                       "market: [spot], interruptions: trace}");
-  const PlanAnswer answer = answer_of(spec, false);
-  REQUIRE(answer.choice);
-  const CandidateResultOfPlan& choice = *answer.choice;
-  const std::optional<SpotRisk> rate =
-      find_spot_risk(interruption_rates(), "aws-p3.2xlarge", choice.region, RiskKind::trace);
-  REQUIRE(rate);
-  const double work_s = 3000 * 1e5 / 1024 * choice.step_time_s;
-  const RunEstimate expected = expected_run({rate->per_host_h / 3600, rate->lost_at_once},
-                                            {2, work_s / 300, rate->wait_h * 3600, 60}, 4, work_s);
-  CHECK(choice.figures.time_s == approx(60 + expected.time_s).epsilon(1e-9));
-  CHECK(choice.figures.interruptions == approx(expected.events).epsilon(1e-9));
-  CHECK(choice.figures.cost_usd ==
-        approx(choice.prices[0].usd_per_hour * (4 * 60 + expected.paid_host_s) / 3600).epsilon(1e-9));
-  const GridRegion* grid = find_grid_region("aws", choice.region);
-  REQUIRE(grid);
-  CHECK(choice.figures.carbon_kg == approx(grid->carbon_kg(choice.figures.energy_j)));
-}
-
-namespace {
-
-/// The candidates of a plan's choice and front, by what they do when machines are taken away.
-std::map<std::string, CandidateResultOfPlan> by_reaction(const PlanSpec& spec) {
-  std::map<std::string, CandidateResultOfPlan> found;
-  for (const CandidateResultOfPlan& result : plans::results_of_all(spec))
-    found.emplace(std::string(to_string(result.reaction)), result);
-  return found;
-}
-
-}  // namespace
-
-TEST_CASE("planner: going on with fewer machines is a candidate beside waiting, by its closed form") {
-  const PlanSpec spec = plans::spec_of("{epochs: 3000, start_up: 60s, checkpoint: {time: 2s, every: 10}}",
-                                       "{servers: [aws-p3.2xlarge], nodes: [4], batch_per_device: [256], "
-                                       "market: [spot], interruptions: trace, "
-                                       "on_interruption: [wait, continue]}");
-  const std::map<std::string, CandidateResultOfPlan> found = by_reaction(spec);
-  REQUIRE(found.size() == 2);
-  const CandidateResultOfPlan& on = found.at("continue");
-  const std::optional<SpotRisk> rate =
-      find_spot_risk(interruption_rates(), "aws-p3.2xlarge", on.region, RiskKind::trace);
-  REQUIRE(rate);
-  const double work_s = 3000 * 1e5 / 1024 * on.step_time_s, checkpoints_s = 300 * 2;
-  const RunEstimate expected = expected_elastic_run({rate->per_host_h / 3600, rate->lost_at_once},
-                                                    {60, rate->wait_h * 3600}, 4, work_s);
-  CHECK(on.figures.time_s == approx(60 + checkpoints_s + expected.time_s).epsilon(1e-9));
-  CHECK(on.figures.cost_usd ==
-        approx(on.prices[0].usd_per_hour * (4 * (60 + checkpoints_s) + expected.paid_host_s) / 3600)
-            .epsilon(1e-9));
-  CHECK(found.at("wait").figures.time_s != on.figures.time_s);
-  // One machine, or states that are sharded, cannot go on.
-  CHECK(by_reaction(plans::spec_of("{epochs: 30}",
-                                   "{servers: [aws-p3.2xlarge], nodes: [1], batch_per_device: "
-                                   "[256], market: [spot], on_interruption: [continue]}"))
-            .contains("wait"));
-}
-
-TEST_CASE(
-    "planner: failures of hosts on demand lengthen a run as the closed form says, in proportion to devices") {
-  const auto plan = [](const std::string& failures) {
-    return by_reaction(plans::spec_of("{epochs: 3000, start_up: 60s, checkpoint: {time: 2s, every: 10}}",
-                                      "{servers: [aws-p3.8xlarge], nodes: [4], batch_per_device: [256]" +
-                                          failures + "}"))
-        .at("wait");
-  };
-  const CandidateResultOfPlan without = plan(""), with = plan(", failures: {repair: 1h}");
-  CHECK_FALSE(without.interruptible);
-  CHECK(with.interruptible);
-  const double a_day = failure_rate_of("v100-sxm2-16gb").per_host_day * 4 / 8;  // four devices of eight
-  const double work_s = 3000 * 1e5 / 4096 * with.step_time_s;
-  const RunEstimate expected = expected_run({a_day / 86400, 1}, {2, work_s / 300, 3600, 60}, 4, work_s);
-  CHECK(with.figures.time_s == approx(60 + expected.time_s).epsilon(1e-9));
-  CHECK(with.figures.interruptions == approx(expected.events).epsilon(1e-9));
-  CHECK(with.figures.time_s > without.figures.time_s);
-  // However few they are: they are not none.
-  CandidateResultOfPlan rare = with;
-  for (const auto& [events, words] :
-       {std::pair{0.00146, "; 0.0015 interruptions expected (0 to 2 at 80 %), each waited out"},
-        {3e-6, "; 3e-06 interruptions expected (0 to 2 at 80 %), each waited out"},
-        {1.5, "; 1.50 interruptions expected (0 to 2 at 80 %), each waited out"}}) {
-    rare.figures.interruptions = events;
-    rare.interruptions_interval = {0, 2};
-    CHECK(order_text(rare).ends_with(words));
-  }
-}
-
-namespace {
-
-/// Files decoded as slowly as this make the step: so many machines take so much less time at the same cost.
-const std::string input_bound = "{dataset: {samples: 100000}, input: {kind: jpeg, library: pil}}";
-
-std::string tied_plan(const std::string& objective, const std::string& nodes, const std::string& batches,
-                      const std::string& strategies) {
-  return fmt::format(
-      "{{objective: {}, servers: [aws-p3.2xlarge, aws-g4dn.xlarge], nodes: [{}], batch_per_device: [{}], "
-      "precision: [fp32, fp16], strategies: [{}]}}",
-      objective, nodes, batches, strategies);
-}
-
-}  // namespace
-
-TEST_CASE(
-    "planner: of candidates that tie the choice has no doubt, then takes the least time, machines, batch") {
-  int tied = 0;
-  for (const std::string objective : {"cost", "time", "front"}) {
-    CAPTURE(objective);
-    const PlanSpec spec = plans::spec_of(
-        "{epochs: 30}",
-        tied_plan(objective, "1, 2, 4, 8", "128, 1024, 2048", "{kind: data_parallel, sync: all_reduce}"),
-        input_bound);
-    Trials trials = plans::trials_of(spec, 2);
-    Planner planner(trials);
-    const Scenario scenario = scenario_of(spec);
-    planner.simulate_all(scenario);
-    const std::optional<std::size_t> choice = planner.best(scenario);
-    REQUIRE(choice);
-    const auto shown = [&](std::size_t c) { return result_of(planner, c, scenario); };
-    const CandidateResultOfPlan best = shown(*choice);
-    const auto differ = [](double a, double b) { return std::abs(a - b) > 1e-9 * b; };
-    for (std::size_t c = 0; c < trials.space().candidates.size(); ++c) {
-      if (c == *choice || !planner.simulated(c)) continue;
-      const CandidateResultOfPlan other = shown(c);
-      const double least = value_of(spec.objective, best.figures),
-                   value = value_of(spec.objective, other.figures);
-      if (differ(value, least)) {
-        CHECK(value > least);
-        continue;
-      }
-      ++tied;
-      const auto rank = [&](const CandidateResultOfPlan& one) {
-        const double time_s =
-            differ(one.figures.time_s, best.figures.time_s) ? one.figures.time_s : best.figures.time_s;
-        return std::tuple(!one.doubts.empty(), time_s, one.order.front().second, one.global_batch);
-      };
-      CHECK(rank(best) <= rank(other));
-    }
-    const PlanAnswer quick = answer_of(spec, false);
-    REQUIRE(quick.choice);
-    CHECK(quick.choice->figures.time_s == best.figures.time_s);
-    CHECK(quick.choice->figures.cost_usd == best.figures.cost_usd);
-    CHECK(quick.choice->order == best.order);
-    CHECK(quick.choice->global_batch == best.global_batch);
-    if (objective == "front") CHECK(found(quick) == found(answer_of(spec, true)));
-  }
-  MESSAGE(tied << " ties");
-  CHECK(tied >= 10);
-}
-
-TEST_CASE("planner: a method whose epochs are not known is out where they follow a table, else a doubt") {
-  for (const std::string goal : {"{epochs: 30}", "{noise_scale: 2000, epochs: 30}"})
-    for (const std::string method :
-         {"sync: all_reduce, sync_every: 8", "sync: gossip", "sync: all_reduce, compression: sign",
-          "sync: all_reduce, compression: {kind: powersgd, rank: 2}",
-          "sync: all_reduce, compression: {kind: top_k, ratio: 0.01}", "sync: all_reduce",
-          "sync: all_reduce, compression: fp16"}) {
-      CAPTURE(goal);
-      CAPTURE(method);
-      const PlanSpec spec = plans::spec_of(
-          goal,
-          "{servers: [aws-p3.2xlarge], nodes: [2], batch_per_device: [128], strategies: [{kind: "
-          "data_parallel, " +
-              method + "}]}");
-      Trials trials = plans::trials_of(spec, 1);
-      Planner planner(trials);
-      const Scenario scenario = scenario_of(spec);
-      const bool same = method == "sync: all_reduce" || method.ends_with("fp16");
-      REQUIRE(!trials.space().candidates.empty());
-      for (std::size_t c = 0; c < trials.space().candidates.size(); ++c) {
-        const std::vector<std::string> doubts = planner.estimates().facts().doubts(c);
-        CHECK(std::any_of(doubts.begin(), doubts.end(), [](const std::string& doubt) {
-                return doubt.ends_with("may need more epochs; how many is not known");
-              }) == !same);
-        CHECK((planner.estimates().out(c, scenario) == "method") == (!same && goal != "{epochs: 30}"));
-      }
-    }
-}
-
-TEST_CASE("planner: a device that nobody measured is a doubt") {
-  const PlanSpec spec = plans::spec_of(
-      "{epochs: 30}",
-      "{servers: [aws-p3.2xlarge, aws-g4dn.xlarge, gcp-g2-standard-8, aws-g3.4xlarge], nodes: [1], "
-      "batch_per_device: [128], strategies: [{kind: single}]}");
-  Trials trials = plans::trials_of(spec, 2);
-  Planner planner(trials);
-  const Scenario scenario = scenario_of(spec);
-  planner.simulate_all(scenario);
-  int doubted = 0;
-  REQUIRE(trials.space().candidates.size() >= 4);
-  for (std::size_t c = 0; c < trials.space().candidates.size(); ++c) {
-    const CandidateResultOfPlan shown = result_of(planner, c, scenario);
-    const DeviceType device = load_server(shown.order.front().first, {}).devices.front().first;
-    CAPTURE(device.name);
-    const bool doubts = std::any_of(shown.doubts.begin(), shown.doubts.end(), [&](const std::string& doubt) {
-      return doubt.find("nobody measured ") == 0 && doubt.find(device.name) != std::string::npos;
-    });
-    CHECK(doubts == !device_is_seen(device));
-    doubted += doubts;
-  }
-  CHECK(doubted > 0);
-}
-
-TEST_CASE("planner: what hangs on an assumed network between hosts has a doubt, and loses a tie by it") {
-  const PlanSpec spec =
-      plans::spec_of("{epochs: 30}",
-                     "{servers: [aws-p3.2xlarge, azure-nc24r, azure-nc6, gcp-n1-standard-8-k80, "
-                     "lambda-gpu_1x_a6000], nodes: [1, 2, 4], "
-                     "batch_per_device: [128], strategies: [{kind: data_parallel, sync: all_reduce}]}",
-                     input_bound);
-  Trials trials = plans::trials_of(spec, 2);
-  Planner planner(trials);
-  const Scenario scenario = scenario_of(spec);
-  planner.simulate_all(scenario);
-  int doubted = 0, trusted = 0;
-  for (std::size_t c = 0; c < trials.space().candidates.size(); ++c) {
-    const CandidateResultOfPlan shown = result_of(planner, c, scenario);
-    const std::string server = shown.order.front().first;
-    CAPTURE(server);
-    const bool doubts = std::any_of(shown.doubts.begin(), shown.doubts.end(), [](const std::string& doubt) {
-      return doubt.find("the protocol between hosts is assumed") == 0;
-    });
-    const Source* source = find_source(load_server(server, {}).sources, "fabric.protocol");
-    REQUIRE(source);
-    const bool several = shown.order.front().second > 1;
-    CHECK(doubts == (several && source->grade == Grade::assumed));
-    (doubts ? doubted : trusted) += several;
-  }
-  CHECK(doubted > 0);
-  CHECK(trusted > 0);
-  // As many more machines take so much less time for the same cost: only the doubt speaks for one.
-  const PlanSpec tied = plans::spec_of(
-      "{epochs: 30}", tied_plan("cost", "1, 2, 4, 8", "1024", "{kind: data_parallel, sync: all_reduce}"),
-      input_bound);
-  const PlanAnswer answer = answer_of(tied, false);
-  REQUIRE(answer.choice);
-  CHECK(answer.choice->order.front().second == 1);
-  CHECK(answer.choice->doubts.empty());
 }
 
 TEST_CASE("planner: the order of a plan's lists changes nothing") {
@@ -582,30 +301,4 @@ TEST_CASE("planner: several kinds of servers are priced in one region, or not at
   CHECK(one.prices[0].usd_per_hour == 3);
   CHECK(one.prices[1].usd_per_hour == 12);
   CHECK(mixed(both).prices.empty());
-}
-
-TEST_CASE("planner: machines of an interrupted run draw idle power while they wait and are paid for") {
-  const ServerSpec server = load_server("aws-p3.2xlarge", {});
-  double idle_w = server.host.host_power_w;
-  for (const auto& [device, count] : server.devices) idle_w += device.idle_power_w * count;
-  REQUIRE(idle_w > 30);
-  const std::string goal = "{epochs: 3000, start_up: 60s, checkpoint: {time: 2s, every: 10}}";
-  const auto plan = [&](const std::string& more) {
-    return by_reaction(
-        plans::spec_of(goal, "{servers: [aws-p3.2xlarge], nodes: [4], batch_per_device: [256]" + more + "}"));
-  };
-  const std::string spot = ", market: [spot], interruptions: trace";
-  const CandidateResultOfPlan calm = plan("").at("wait");
-  const double work_s = 3000 * 1e5 / 1024 * calm.step_time_s;
-  // Start-up and 300 checkpoints beside training.
-  const double work_j = calm.figures.energy_j - (60 + 300 * 2) * 4 * idle_w;
-  const auto interrupted = plan(spot + ", on_interruption: [wait, continue]");
-  REQUIRE(interrupted.size() == 2);
-  for (const auto& [reaction, candidate] : interrupted) {
-    CAPTURE(reaction);
-    // What is paid for is drawn from: all but the hosts that are away.
-    const double paid_host_s = candidate.figures.cost_usd / candidate.prices[0].usd_per_hour * 3600;
-    CHECK(paid_host_s > 4 * (60 + work_s));
-    CHECK(candidate.figures.energy_j == approx(work_j + (paid_host_s - 4 * work_s) * idle_w).epsilon(1e-9));
-  }
 }
