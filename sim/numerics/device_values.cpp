@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <utility>
 
 namespace convoy::inline numerics {
 template <class Real>
@@ -209,31 +209,20 @@ void DeviceValues<Real>::list(const Reader& reader, std::uint32_t layer, std::se
     if (!contents_.has_data_gradient[view]) list(reader, view, all);
 }
 
-/// Adds up two parts of a gradient: those that together give most, and nothing twice.
+/// Adds up two parts of a gradient.
 template <class Real>
 void DeviceValues<Real>::add_up(const Reader& reader, std::uint32_t layer) {
   std::set<Parts> all;
   list(reader, layer, all);
-  const Parts *first = nullptr, *second = nullptr;
-  Parts best;
-  for (const Parts& a : all)
-    for (const Parts& b : all) {
-      if (&a == &b) break;
-      Parts both = united(a, b);
-      if (both.size() != a.size() + b.size() || both.size() <= best.size() || all.contains(both)) continue;
-      if (!std::includes(contents_.whole[layer].begin(), contents_.whole[layer].end(), both.begin(),
-                         both.end()))
-        continue;
-      best = std::move(both), first = &a, second = &b;
-    }
-  if (best.empty())
+  const std::optional<TwoParts> two = two_to_add_up(all, contents_.whole[layer]);
+  if (!two)
     miss(fmt::format("has nothing to add up of the gradient of the output of {}: a part is missing",
                      lesson_.graph.model.layers[layer].name));
-  Tensor<Real> sum = *find(reader, layer, *first)->value;
-  const TensorPtr<Real> more = find(reader, layer, *second)->value;
+  Tensor<Real> sum = *find(reader, layer, two->first)->value;
+  const TensorPtr<Real> more = find(reader, layer, two->second)->value;
   for (std::size_t v = 0; v < sum.values.size(); ++v) sum.values[v] += more->values[v];
-  reader.of.gradients[layer][best] = {std::make_shared<const Tensor<Real>>(std::move(sum)),
-                                      reader.means->operation, reader.first};
+  reader.of.gradients[layer][two->both] = {std::make_shared<const Tensor<Real>>(std::move(sum)),
+                                           reader.means->operation, reader.first};
 }
 
 // Messages.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace convoy::inline numerics {
 
@@ -10,6 +11,20 @@ GradientParts united(const GradientParts& a, const GradientParts& b) {
   GradientParts both;
   std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
   return both;
+}
+
+std::optional<TwoParts> two_to_add_up(const std::set<GradientParts>& all, const GradientParts& whole) {
+  std::optional<TwoParts> best;
+  for (const GradientParts& a : all)
+    for (const GradientParts& b : all) {
+      if (&a == &b) break;
+      GradientParts both = united(a, b);
+      if (both.size() != a.size() + b.size() || all.contains(both)) continue;
+      if (best && both.size() <= best->both.size()) continue;
+      if (!std::includes(whole.begin(), whole.end(), both.begin(), both.end())) continue;
+      best = {a, b, std::move(both)};
+    }
+  return best;
 }
 
 GradientContents::GradientContents(const TrainingGraph& graph, const NetworkIndex& index)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <optional>
+#include <set>
 #include <vector>
 
 #include "sim/numerics/network.h"
@@ -12,6 +14,15 @@ using GradientParts = std::vector<OpId>;
 
 /// Those of either. @pre both ascending
 GradientParts united(const GradientParts& a, const GradientParts& b);
+
+/// Two parts of a gradient, and what they are added up.
+struct TwoParts {
+  GradientParts first, second, both;
+};
+
+/// Those two of `all` that give most of `whole` together and nothing twice, and not what is there already; the first such.
+/// Nothing where a part is missing.
+std::optional<TwoParts> two_to_add_up(const std::set<GradientParts>& all, const GradientParts& whole);
 
 /// What goes into the gradient of each layer's output. It follows from the model: the gradients that the
 /// readers of an output make, or the gradient of a reader's own output where that has no operation of its own,

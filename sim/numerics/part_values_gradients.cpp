@@ -102,23 +102,13 @@ template <class Real>
 void PartValues<Real>::add_up(const Reader& reader, std::uint32_t layer, const Box& box) {
   std::set<GradientParts> all;
   list(reader, layer, box, all);
-  const GradientParts& whole = parts_.contents.whole[layer];
-  const GradientParts *first = nullptr, *second = nullptr;
-  GradientParts best;
-  for (const GradientParts& a : all)
-    for (const GradientParts& b : all) {
-      if (&a == &b) break;
-      GradientParts both = united(a, b);
-      if (both.size() != a.size() + b.size() || both.size() <= best.size() || all.contains(both)) continue;
-      if (!std::includes(whole.begin(), whole.end(), both.begin(), both.end())) continue;
-      best = std::move(both), first = &a, second = &b;
-    }
-  if (best.empty())
+  const std::optional<TwoParts> two = two_to_add_up(all, parts_.contents.whole[layer]);
+  if (!two)
     miss(fmt::format("has nothing to add up of the gradient of the output of {}: a part is missing",
                      name_of(layer)));
-  Part<Real> sum = gradient(reader, layer, *first, box, box);
-  copy_values(gradient(reader, layer, *second, box, box), box, sum, true);
-  reader.of.gradients[layer][best].push_back({std::move(sum), reader.means->operation});
+  Part<Real> sum = gradient(reader, layer, two->first, box, box);
+  copy_values(gradient(reader, layer, two->second, box, box), box, sum, true);
+  reader.of.gradients[layer][two->both].push_back({std::move(sum), reader.means->operation});
 }
 
 template <class Real>
