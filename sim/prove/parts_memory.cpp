@@ -9,7 +9,7 @@ namespace parts {
 
 void PartsProver::check_memory() const {
   // What a reader's copy in another precision takes is not known of placed work.
-  const bool is_known = is_hybrid_ || (!adds_all_ && element_bytes(graph_.options.precision) == 4);
+  const bool is_known = is_hybrid_ || element_bytes(graph_.options.precision) == 4;
   for (std::uint32_t r = 0; r < plan_.roles.size(); ++r)
     for (const EndpointId e : followed_[r])
       check_held(plan_.roles[r], is_known ? needed_bytes(devices_[e]) : std::vector<NeededBytes>{}, machine_);
@@ -112,8 +112,26 @@ std::vector<Box> PartsProver::boxes_used(const Buffer& buffer, const Operation& 
     boxes.back()[Box::inputs] = all_of(1);
   } else if (buffer.role == BufferRole::output) {
     add_read(operation.layer, work, buffer.layer, boxes);
+  } else if (buffer.role == BufferRole::output_gradient) {
+    Box elements = work;
+    elements[Box::inputs] = all_of(1);
+    add_handed_on(operation.layer, elements, buffer.layer, boxes);
   }
   return boxes;
+}
+
+void PartsProver::add_handed_on(std::uint32_t layer, const Box& elements, std::uint32_t from,
+                                std::vector<Box>& boxes) const {
+  for (const auto& [reader, k] : readers_[layer]) {
+    if (data_gradient_[reader]) continue;
+    Box of_reader = maps_.readers(reader, k, elements);
+    of_reader[Box::inputs] = all_of(1);
+    if (of_reader.empty()) continue;
+    if (reader == from)
+      boxes.push_back(std::move(of_reader));
+    else
+      add_handed_on(reader, of_reader, from, boxes);
+  }
 }
 
 void PartsProver::add_read(std::uint32_t layer, const Box& work, std::uint32_t of,

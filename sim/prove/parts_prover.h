@@ -250,6 +250,9 @@ class PartsProver : public ParameterParts {
   std::vector<Box> boxes_used(const Buffer& buffer, const Operation& operation, const Box& work) const;
   /// What a layer reads of another one by its inputs, straight or through views.
   void add_read(std::uint32_t layer, const Box& work, std::uint32_t of, std::vector<Box>& boxes) const;
+  /// Of a layer's gradient that `from`, or a layer that reads it, hands on: the elements of that of `from`.
+  void add_handed_on(std::uint32_t layer, const Box& elements, std::uint32_t from,
+                     std::vector<Box>& boxes) const;
   /// From when on a value is there; nothing: never when an operation begins.
   std::optional<std::size_t> position_of(const Device& device, const Positions& positions,
                                          const Value& value) const;

@@ -44,6 +44,11 @@ class NodeShares {
   /// Share of an input's channels that part p's blocks of layer i read, or all of its blocks.
   double read_share(std::uint32_t i, const NodeLayer::Input& input,
                     std::optional<std::uint32_t> p = {}) const;
+  /// By block of an input: whether a block of layer i reads it, of part p or of any.
+  std::vector<char> blocks_read(std::uint32_t i, const NodeLayer::Input& input,
+                                std::optional<std::uint32_t> p) const;
+  /// Parts other than its own that read a block, sorted.
+  std::vector<std::uint32_t> readers_of(const NodeBlock& block) const;
 
   /// What parts send each other of layer j's output, ordered by owner and reader; as much goes back where there
   /// is a gradient.
@@ -68,11 +73,6 @@ class NodeShares {
  private:
   void measure(std::uint32_t i);
   void find_messages();
-  /// By block of an input: whether a block of layer i reads it, of part p or of any.
-  std::vector<char> blocks_read(std::uint32_t i, const NodeLayer::Input& input,
-                                std::optional<std::uint32_t> p) const;
-  /// Parts other than its own that read a block, sorted.
-  std::vector<std::uint32_t> readers_of(const NodeBlock& block) const;
 
   const TrainingGraph& graph_;
   const TensorBytes tensor_bytes_;
