@@ -80,6 +80,12 @@ LayerMaps::LayerMaps(const TrainingGraph& graph, std::int64_t images) : graph_(g
     const Shape& input = graph.model.shape_of(layer.inputs.front());
     maps.runs = runs_of(channel_sources(graph.model, layer));
     maps.groups = std::max<std::int64_t>(1, groups_of(layer));
+    if (const auto* norm = std::get_if<LocalResponseNorm>(&layer.kind)) {
+      const std::int64_t channels = layer.output.front();
+      for (std::int64_t c = 0; c < channels; ++c)
+        maps.channels.of_output.push_back(
+            {{std::max<std::int64_t>(0, c - norm->size / 2), std::min(channels, c + (norm->size + 1) / 2)}});
+    }
     const auto* linear = std::get_if<Linear>(&layer.kind);
     // Nothing is known of what a custom layer computes: all of its output may be made of all of its input.
     const bool is_custom = std::holds_alternative<Custom>(layer.kind) && layer.inputs.size() == 1;
@@ -153,6 +159,8 @@ Box LayerMaps::read(std::size_t layer, std::size_t k, const Box& work) const {
   } else if (maps.groups > 1) {
     box[Box::channels] =
         same_groups(work[Box::channels], sizes(model.layers[layer].output)[0], maps.groups, channels);
+  } else if (!maps.channels.of_output.empty()) {
+    box[Box::channels] = along(maps.channels, work[Box::channels]);
   } else if (!maps.runs.empty()) {
     box[Box::channels] = taken_from(maps.runs, k, work[Box::channels]);
   }
@@ -180,6 +188,8 @@ Box LayerMaps::readers(std::size_t layer, std::size_t k, const Box& elements) co
   } else if (maps.groups > 1) {
     box[Box::channels] = same_groups(elements[Box::channels], count(input[Box::channels]), maps.groups,
                                      count(box[Box::channels]));
+  } else if (!maps.channels.of_output.empty()) {
+    box[Box::channels] = back_along(maps.channels, elements[Box::channels]);
   } else if (!maps.runs.empty()) {
     box[Box::channels] = passed_on(maps.runs, k, elements[Box::channels]);
   }

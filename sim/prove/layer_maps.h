@@ -35,7 +35,7 @@ class LayerMaps {
 
  private:
   struct Windows {
-    std::vector<IndexSet> of_output;  ///< by row of the output
+    std::vector<IndexSet> of_output;  ///< by row, or channel, of the output
   };
   /// Channels that follow one another both in an input and in the output, whose they become.
   struct Run {
@@ -46,6 +46,7 @@ class LayerMaps {
     bool mixes = false, pools = false, has_rows = false;
     std::int64_t groups = 1;
     std::vector<Run> runs;                        ///< where channels are passed on
+    Windows channels;                             ///< where each reads its neighbours
     std::vector<std::array<Windows, 2>> windows;  ///< by input: rows, columns
   };
   static std::array<std::int64_t, 3> sizes(const Shape& shape);

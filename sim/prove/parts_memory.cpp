@@ -22,30 +22,31 @@ std::vector<NeededBytes> PartsProver::needed_bytes(const Device& device) const {
   for (auto& [of, uses] : all) {
     const auto& [b, micro_batch] = of;
     const Buffer& buffer = graph_.buffers[b];
-    const bool is_output = buffer.role == BufferRole::output;
     if (buffer.role == BufferRole::image || buffer.role == BufferRole::other) {
       add_other(buffer, uses, needed);
       continue;
     }
-    const Device::Outputs& tensors = is_output ? device.outputs : device.gradients;
-    const auto values = tensors.find({micro_batch, buffer.layer});
-    if (values == tensors.end()) continue;
+    std::vector<const Value*> values = values_in(device, buffer, micro_batch);
+    if (values.empty()) continue;
     // As it is sent, which may be without the copy of another precision that a reader makes.
     const double element_bytes = std::min(
         buffer.bytes_per_image * static_cast<double>(maps_.images()) / maps_.tensor(buffer.layer).volume(),
         tensor_bytes_.of_value(static_cast<LayerIndex>(buffer.layer)));
     std::reverse(uses.begin(), uses.end());
     std::map<std::optional<std::uint32_t>, std::vector<Box>> there;  // by pass: of earlier values
-    for (const Value& value : values->second) {
-      if (is_output && value.maker != buffer.born) continue;
-      const std::optional<std::size_t> first = position_of(device, positions, value);
+    const auto sent = device.sent_parts.find({micro_batch, buffer.layer});
+    for (const Value* value : values) {
+      const std::optional<std::size_t> first = position_of(device, positions, *value);
       if (!first) continue;
-      std::vector<Box>& earlier = there[value.pass];
-      std::vector<Box> fresh{value.box};
+      std::vector<Box>& earlier = there[value->pass];
+      std::vector<Box> fresh{value->box};
       for (const Box& box : earlier) subtract(fresh, box);
+      // What another device adds up is none of this one's.
+      if (buffer.role == BufferRole::output_gradient && sent != device.sent_parts.end())
+        for (const Box& box : sent->second) subtract(fresh, box);
       earlier.insert(earlier.end(), fresh.begin(), fresh.end());
       for (const BufferUse& use : uses) {  // the last of them first
-        if (use.position < *first || (value.pass && *value.pass != use.pass)) continue;
+        if (use.position < *first || (value->pass && *value->pass != use.pass)) continue;
         double elements = 0;
         for (const Box& box : fresh) elements += intersection(box, use.box).volume();
         subtract(fresh, use.box);
@@ -57,12 +58,34 @@ std::vector<NeededBytes> PartsProver::needed_bytes(const Device& device) const {
   return needed;
 }
 
+std::vector<const Value*> PartsProver::values_in(const Device& device, const Buffer& buffer,
+                                                 std::int64_t micro_batch) const {
+  std::vector<const Value*> found;
+  const auto add = [&](const Device::Outputs& tensors, std::uint32_t layer, auto is_in) {
+    if (const auto values = tensors.find({micro_batch, layer}); values != tensors.end())
+      for (const Value& value : values->second)
+        if (is_in(value)) found.push_back(&value);
+  };
+  if (buffer.role == BufferRole::output_gradient) {
+    add(device.gradients, buffer.layer, [](const Value&) { return true; });
+    return found;
+  }
+  add(device.outputs, buffer.layer, [&](const Value& value) { return value.maker == buffer.born; });
+  for (const OpId op : buffer.uses)
+    if (graph_.operations[op].phase == Phase::forward && is_in_place_[graph_.operations[op].layer])
+      add(device.outputs, graph_.operations[op].layer, [&](const Value& value) {
+        return value.maker == op && plan_.roles[device.role].program[value.task].kind != Task::Kind::compute;
+      });
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Value* a, const Value* b) { return a->number < b->number; });
+  return found;
+}
+
 void PartsProver::add_other(const Buffer& buffer, const std::vector<BufferUse>& uses,
                             std::vector<NeededBytes>& needed) const {
   const std::uint32_t layer = graph_.operations[buffer.born].layer;
   const std::vector<LayerIndex>& inputs = graph_.model.layers[layer].inputs;
   const bool is_image = buffer.role == BufferRole::image;
-  if (!is_hybrid_) return;
   if (is_image && std::find(inputs.begin(), inputs.end(), image_input) == inputs.end()) return;
   const Box whole = maps_.tensor(layer), &own = uses.front().box;
   double share = 1;
@@ -92,11 +115,14 @@ PartsProver::BufferUses PartsProver::buffer_uses(const Device& device, Positions
       const Operation& operation = graph_.operations[means->operation];
       if (operation.phase == Phase::update) continue;
       const Box work = in_layout(means->layout, device.endpoint, maps_.work(operation.layer));
-      for (const std::uint32_t b : buffers_of_[means->operation])
+      for (const std::uint32_t b : buffers_of_[means->operation]) {
+        // As by read_all: a data gradient does not read images.
+        if (graph_.buffers[b].role == BufferRole::image && operation.phase == Phase::data_gradient) continue;
         for (Box& box : boxes_used(graph_.buffers[b], operation, work))
           if (!box.empty())
             uses[{b, means->micro_batch}].push_back(
                 {position, means->pass, means->is_dropped, std::move(box)});
+      }
     }
   return uses;
 }
@@ -142,7 +168,7 @@ void PartsProver::add_read(std::uint32_t layer, const Box& work, std::uint32_t o
     const auto input = static_cast<std::uint32_t>(inputs[k]);
     if (input == of)
       boxes.push_back(maps_.read(layer, k, work));
-    else if (is_view_of(input, of))
+    else if (is_view_of(input, of) || is_in_place_[input])
       add_read(input, maps_.read(layer, k, work), of, boxes);
   }
 }

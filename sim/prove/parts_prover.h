@@ -238,10 +238,14 @@ class PartsProver : public ParameterParts {
     std::map<std::tuple<TaskId, OpId, std::int64_t>, std::size_t> of;
     std::map<TaskId, std::size_t> last;  ///< of the task
   };
-  /// Of a hypergraph, and of placed work in half precision, only that nothing is held in the end.
+  /// Of placed work in half precision, only that nothing is held in the end.
   void check_memory() const;
   std::vector<NeededBytes> needed_bytes(const Device& device) const;
-  /// Of hybrids: of a buffer of an operation (a mask, indices), and of images that it reads, as much as the device
+  /// What is in a buffer of a tensor, or, of an output that another layer writes over, in copies that have come of
+  /// what that one makes; as it was made or came.
+  std::vector<const Value*> values_in(const Device& device, const Buffer& buffer,
+                                      std::int64_t micro_batch) const;
+  /// Of a buffer of an operation (a mask, indices), and of images that it reads, as much as the device
   /// does of its work.
   void add_other(const Buffer& buffer, const std::vector<BufferUse>& uses,
                  std::vector<NeededBytes>& needed) const;
@@ -324,6 +328,7 @@ class PartsProver : public ParameterParts {
   std::vector<std::vector<Slot>> readers_;                                      ///< by layer
   std::vector<std::optional<OpId>> data_gradient_, loss_gradient_, weight_gradient_;  ///< by layer
   /// By operation: activations that it has in memory.
+  std::vector<bool> is_in_place_;  ///< layers that write over their input
   std::vector<std::vector<std::uint32_t>> buffers_of_;
   std::vector<Device> devices_;                                                       ///< by endpoint
   std::vector<std::vector<std::pair<std::uint32_t, Task::Kind>>> users_;  ///< by communication: roles

@@ -27,6 +27,7 @@ PartsProver::PartsProver(const Plan& plan, const TrainingGraph& graph, const Mac
       data_gradient_(graph.model.layers.size()),
       loss_gradient_(graph.model.layers.size()),
       weight_gradient_(graph.model.layers.size()),
+      is_in_place_(graph.model.layers.size(), false),
       buffers_of_(graph.operations.size()),
       devices_(machine.endpoint_count()),
       users_(plan.communications.size()),
@@ -97,10 +98,13 @@ void PartsProver::read_graph() {
   for (OpId id = 0; id < graph_.operations.size(); ++id) {
     const Operation& op = graph_.operations[id];
     if (op.phase == Phase::weight_gradient) weight_gradient_[op.layer] = id;
+    if (op.phase == Phase::forward && op.part == OperationPart::layer) is_in_place_[op.layer] = true;
     if (op.phase != Phase::data_gradient) continue;
     if (op.part == OperationPart::layer) data_gradient_[op.layer] = id;
     if (op.part == OperationPart::loss) loss_gradient_[op.layer] = id;
   }
+  for (const Buffer& buffer : graph_.buffers)
+    if (buffer.role == BufferRole::output) is_in_place_[buffer.layer] = false;
   // As much as an operation makes: its output, gradients, masks, indices.
   for (std::uint32_t b = 0; b < graph_.buffers.size(); ++b)
     if (const BufferRole role = graph_.buffers[b].role;

@@ -19,7 +19,8 @@ using Tensors = std::vector<LiveTensor<MemoryDelta>>;
 struct Places {
   std::vector<std::size_t> operations;  ///< of the graph; Lifetime::nowhere: not in this part
   std::vector<std::uint32_t> layer_of;  ///< by operation that is here
-  std::map<std::pair<std::uint32_t, bool>, Lifetime> steps;  ///< by layer and direction: first and last operation
+  std::map<std::pair<std::uint32_t, bool>, Lifetime>
+      steps;  ///< by layer and direction: first and last operation
   /// Of gradients that are sent back, by layer: the operation that adds up the last of them, where there are
   /// several, and the last one before they leave.
   std::map<std::uint32_t, std::size_t> sums_before, returns;
@@ -122,7 +123,8 @@ class GradientsOfPart {
       if (!shares_.owns(p_, layers_[i].blocks[b])) continue;
       for (std::uint32_t r = input.reads[b].first; r < input.reads[b].second; ++r) {
         Gradient& gradient = handed.try_emplace(r, Gradient{{}, overwritten, i}).first->second;
-        gradient.storages.insert(gradient.storages.end(), totals[b].storages.begin(), totals[b].storages.end());
+        gradient.storages.insert(gradient.storages.end(), totals[b].storages.begin(),
+                                 totals[b].storages.end());
       }
     }
     for (auto& [r, gradient] : handed) there_[input.layer][r].push_back(std::move(gradient));
@@ -194,8 +196,10 @@ class GradientsOfPart {
   const std::vector<NodeLayer>& layers_;
   std::uint32_t p_;
   const Places& places_;
-  std::vector<std::vector<std::vector<Gradient>>> there_;  ///< by layer and block: what readers make in this part
-  std::set<std::pair<OpId, std::uint32_t>> born_;  ///< gradients with storages of their own: who makes them, of whom
+  std::vector<std::vector<std::vector<Gradient>>>
+      there_;  ///< by layer and block: what readers make in this part
+  std::set<std::pair<OpId, std::uint32_t>>
+      born_;  ///< gradients with storages of their own: who makes them, of whom
   std::vector<Storage> storages_;
 };
 

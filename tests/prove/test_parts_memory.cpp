@@ -54,7 +54,7 @@ TEST_CASE("proof: in parts, what an operation makes is not freed before its last
     }
   };
   for (unsigned seed = 1; seed <= 15; ++seed) {
-    for (const std::string kind : {"pardnn", "filter_parallel"}) {
+    for (const std::string kind : {"pardnn", "filter_parallel", "hypergraph"}) {
       Dice dice(seed + 41'000);
       const std::string network = splittable_network(dice, false);
       free_at_once({network, star(3, "1GB/s", "1us"),
@@ -71,4 +71,32 @@ TEST_CASE("proof: in parts, what an operation makes is not freed before its last
   CHECK(made >= 80);
   // The others hide behind what the rule does not count: copies, masks of what runs again, workspaces.
   CHECK(100 * refused >= 25 * made);
+}
+
+TEST_CASE(
+    "proof: by nodes, copies of others' channels stay for a data gradient that reads nothing else of them") {
+  // A neighbour's channels, all of them, a factor made elsewhere, every second one through a view, and turned tokens.
+  const std::vector<std::string> between{
+      "{name: b, kind: local_response_norm, size: 5}", "{name: b, kind: tanh}, {name: c, kind: softmax}",
+      "{name: b, kind: conv2d, out_channels: 8, kernel: 1}, {name: c, kind: multiply, inputs: [a, b]}",
+      "{name: b, kind: slice, first: 0, last: 8, step: 2}, {name: c, kind: tanh}, {name: d, kind: conv2d, "
+      "out_channels: 8, kernel: 1}",
+      "{name: b, kind: channel_shuffle, groups: 2}, {name: c, kind: max_pool, kernel: 2}"};
+  int sent = 0;
+  for (const std::string& layers : between)
+    for (const std::string how : {"method: even", "method: random, seed: 1", "method: random, seed: 2"}) {
+      CAPTURE(layers);
+      CAPTURE(how);
+      const lab::Experiment it(
+          fmt::format("{{name: net, input: [3, 8, 8], loss: cross_entropy, layers: [{{name: a, kind: conv2d, "
+                      "out_channels: 8, kernel: 3, padding: 1}}, {}, {{name: flat, kind: flatten}}, {{name: "
+                      "fc, kind: linear, out_features: 10}}]}}",
+                      layers),
+          star(3, "1GB/s", "1us"), fmt::format("{{kind: hypergraph, granularity: channel, {}}}", how), 4);
+      const Plan plan = plan_with_meaning(it);
+      sent += static_cast<int>(plan.communications.size());
+      const Proof proof = proof_of(it, plan);
+      CHECK_MESSAGE(proof.outcome == Proof::Outcome::proved, proof.text);
+    }
+  CHECK(sent > 40);
 }

@@ -71,3 +71,41 @@ TEST_CASE(
     }
   }
 }
+
+TEST_CASE("parts: gradients of outputs stay until their last reader, wherever they were made, by hand") {
+  // Part 0 has a and b, part 1 c, their sum and its loss.
+  const TrainingGraph graph = build_training_graph(
+      read_model(parse_yaml("{name: net, input: [4], loss: cross_entropy, layers: [{name: a, kind: linear, "
+                            "out_features: 8}, {name: b, kind: linear, out_features: 8}, {name: c, kind: "
+                            "linear, out_features: 8, inputs: [a]}, {name: s, kind: add, inputs: [b, c]}]}",
+                            "model")),
+      {});
+  const NodeHypergraph nodes = make_hypergraph(graph, {Granularity::Kind::layer, 1}, 2, 0.1);
+  REQUIRE(nodes.graph.weight.size() == 3);
+  PlacedWork work = slice_graph(NodeShares(graph, nodes, {0, 0, 1}, 2, 1), 1);
+  std::map<std::string, double> held;  // values, while an operation runs
+  for (std::size_t p = 0; p < 2; ++p) {
+    std::vector<PlanOp*> program;
+    for (PlacedStep& step : work.devices[p].steps)
+      for (PlanOp& op : step.ops) program.push_back(&op);
+    place_tensors(work.devices[p].tensors, program);
+    double values = 0;
+    for (const PlanOp* op : program) {
+      for (const MemoryDelta& delta : op->allocates)
+        if (delta.memory_class == MemoryClass::activations) values += delta.bytes / 4;
+      held[op->name] = values;
+      for (const MemoryDelta& delta : op->frees)
+        if (delta.memory_class == MemoryClass::activations) values -= delta.bytes / 4;
+    }
+    CHECK(values == 0);
+  }
+  // Image (4) and a's output (8) for the weights; b's gradient, which has come; what is made of a's, until it is sent
+  // or, here, what has come is added to it.
+  CHECK(held["b.data_gradient"] == 4 + 8 + 8 + 8);
+  CHECK(held["b.weight_gradient"] == 4 + 8 + 8 + 8);
+  CHECK(held["a.partial_gradient_sum"] == 4 + 8 + 8);
+  CHECK(held["a.weight_gradient"] == 4 + 8);
+  // The sum's gradient is c's; a copy of a's output; a's gradient, until it is sent.
+  CHECK(held["c.data_gradient"] == 8 + 8 + 8);
+  CHECK(held["c.weight_gradient"] == 8 + 8 + 8);
+}
