@@ -36,8 +36,8 @@ std::vector<NeededBytes> PartsProver::needed_bytes(const Device& device) const {
     std::map<std::optional<std::uint32_t>, std::vector<Box>> there;  // by pass: of earlier values
     const auto sent = device.sent_parts.find({micro_batch, buffer.layer});
     for (const Value* value : values) {
-      const std::optional<std::size_t> first = position_of(device, positions, *value);
-      if (!first) continue;
+      const std::optional<std::size_t> there_from = position_of(device, positions, *value, uses);
+      if (!there_from) continue;
       std::vector<Box>& earlier = there[value->pass];
       std::vector<Box> fresh{value->box};
       for (const Box& box : earlier) subtract(fresh, box);
@@ -46,12 +46,12 @@ std::vector<NeededBytes> PartsProver::needed_bytes(const Device& device) const {
         for (const Box& box : sent->second) subtract(fresh, box);
       earlier.insert(earlier.end(), fresh.begin(), fresh.end());
       for (const BufferUse& use : uses) {  // the last of them first
-        if (use.position < *first || (value->pass && *value->pass != use.pass)) continue;
+        if (use.position < *there_from || (value->pass && *value->pass != use.pass)) continue;
         double elements = 0;
         for (const Box& box : fresh) elements += intersection(box, use.box).volume();
         subtract(fresh, use.box);
         if (elements > 0)
-          needed.push_back({*first, use.position, buffer.memory_class, elements * element_bytes});
+          needed.push_back({*there_from, use.position, buffer.memory_class, elements * element_bytes});
       }
     }
   }
@@ -84,20 +84,40 @@ std::vector<const Value*> PartsProver::values_in(const Device& device, const Buf
 void PartsProver::add_other(const Buffer& buffer, const std::vector<BufferUse>& uses,
                             std::vector<NeededBytes>& needed) const {
   const std::uint32_t layer = graph_.operations[buffer.born].layer;
-  const std::vector<LayerIndex>& inputs = graph_.model.layers[layer].inputs;
-  const bool is_image = buffer.role == BufferRole::image;
-  if (is_image && std::find(inputs.begin(), inputs.end(), image_input) == inputs.end()) return;
-  const Box whole = maps_.tensor(layer), &own = uses.front().box;
+  if (buffer.role == BufferRole::image) return add_images(buffer, layer, uses, needed);
+  // What a pass that drops it has made is made again.
+  const auto first =
+      std::find_if(uses.begin(), uses.end(), [](const BufferUse& use) { return !use.is_dropped; });
+  if (first == uses.end() || buffer.bytes_per_image == 0) return;
+  const Box whole = maps_.tensor(layer), &own = first->box;
   double share = 1;
   for (const Box::Axis axis : {Box::images, Box::channels, Box::rows, Box::columns})
-    if (axis != Box::channels || !is_image)
-      share *= static_cast<double>(count(own[axis])) / static_cast<double>(count(whole[axis]));
-  // What is run again, or image by image, lives more than once.
-  const bool is_once = std::all_of(uses.begin(), uses.end(),
-                                   [&](const BufferUse& use) { return !use.is_dropped && use.box == own; });
-  if (is_once && buffer.bytes_per_image > 0)
-    needed.push_back({uses.front().position, uses.back().position, buffer.memory_class,
+    share *= static_cast<double>(count(own[axis])) / static_cast<double>(count(whole[axis]));
+  // What is done image by image lives more than once.
+  if (std::all_of(first, uses.end(), [&](const BufferUse& use) { return use.box == own; }))
+    needed.push_back({first->position, uses.back().position, buffer.memory_class,
                       share * buffer.bytes_per_image * static_cast<double>(maps_.images())});
+}
+
+void PartsProver::add_images(const Buffer& buffer, std::uint32_t layer, const std::vector<BufferUse>& uses,
+                             std::vector<NeededBytes>& needed) const {
+  const std::vector<LayerIndex>& inputs = graph_.model.layers[layer].inputs;
+  const auto input = std::find(inputs.begin(), inputs.end(), image_input);
+  if (input == inputs.end()) return;
+  const auto k = static_cast<std::size_t>(input - inputs.begin());
+  const auto read_by = [&](Box work) {
+    work[Box::inputs] = maps_.work(layer)[Box::inputs];
+    return maps_.read(layer, k, work);
+  };
+  // What a pass that drops it has read is read again.
+  const auto first =
+      std::find_if(uses.begin(), uses.end(), [](const BufferUse& use) { return !use.is_dropped; });
+  if (first == uses.end()) return;
+  const Box read = read_by(first->box);
+  if (std::all_of(first, uses.end(), [&](const BufferUse& use) { return read_by(use.box) == read; }))
+    needed.push_back({first->position, uses.back().position, buffer.memory_class,
+                      read.volume() / maps_.image_tensor().volume() * buffer.bytes_per_image *
+                          static_cast<double>(maps_.images())});
 }
 
 PartsProver::BufferUses PartsProver::buffer_uses(const Device& device, Positions& positions) const {
@@ -109,19 +129,19 @@ PartsProver::BufferUses PartsProver::buffer_uses(const Device& device, Positions
       positions.begins.push_back(order_.of(device.role).begins[t]);
       positions.last[t] = position;
       const OpMeaning* means = meaning_in_graph(meaning_, op);
-      positions.of_graph.push_back(means != nullptr);
       if (!means || means->act != Act::compute) continue;
       positions.of.emplace(std::tuple{t, means->operation, means->micro_batch}, position);
       const Operation& operation = graph_.operations[means->operation];
       if (operation.phase == Phase::update) continue;
+      const bool is_dropped = means->is_dropped || (operation.phase == Phase::forward && !operation.again &&
+                                                    runs_again_[operation.layer]);
       const Box work = in_layout(means->layout, device.endpoint, maps_.work(operation.layer));
       for (const std::uint32_t b : buffers_of_[means->operation]) {
         // As by read_all: a data gradient does not read images.
         if (graph_.buffers[b].role == BufferRole::image && operation.phase == Phase::data_gradient) continue;
         for (Box& box : boxes_used(graph_.buffers[b], operation, work))
           if (!box.empty())
-            uses[{b, means->micro_batch}].push_back(
-                {position, means->pass, means->is_dropped, std::move(box)});
+            uses[{b, means->micro_batch}].push_back({position, means->pass, is_dropped, std::move(box)});
       }
     }
   return uses;
@@ -174,18 +194,20 @@ void PartsProver::add_read(std::uint32_t layer, const Box& work, std::uint32_t o
 }
 
 std::optional<std::size_t> PartsProver::position_of(const Device& device, const Positions& positions,
-                                                    const Value& value) const {
+                                                    const Value& value,
+                                                    const std::vector<BufferUse>& uses) const {
   const std::vector<std::uint32_t>& begins = positions.begins;
   if (plan_.roles[device.role].program[value.task].kind == Task::Kind::compute) {
     const auto made = positions.of.find({value.task, value.maker, value.micro_batch});
     return made != positions.of.end() ? made->second : positions.last.at(value.task);
   }
-  const auto after = std::lower_bound(begins.begin(), begins.end(), order_.of(device.role).ends[value.task]);
-  // What has come is taken in with the operation that reads it.
-  const auto reader =
-      std::find(positions.of_graph.begin() + (after - begins.begin()), positions.of_graph.end(), true);
-  if (reader == positions.of_graph.end()) return std::nullopt;
-  return static_cast<std::size_t>(reader - positions.of_graph.begin());
+  const auto after = std::lower_bound(begins.begin(), begins.end(), order_.of(device.role).ends[value.task]) -
+                     begins.begin();
+  std::optional<std::size_t> first;
+  for (const BufferUse& use : uses)
+    if (use.position >= static_cast<std::size_t>(after) && overlap(use.box, value.box))
+      first = std::min(first.value_or(use.position), use.position);
+  return first;
 }
 
 }  // namespace parts

@@ -226,7 +226,7 @@ class PartsProver : public ParameterParts {
   struct BufferUse {
     std::size_t position;  ///< in the program
     std::uint32_t pass;
-    bool is_dropped;  ///< when its pass is over
+    bool is_dropped;  ///< it is done again, in a later pass or operation
     Box box;
   };
   /// By buffer and micro-batch.
@@ -234,7 +234,6 @@ class PartsProver : public ParameterParts {
   /// Where a device's operations are, in the order of its program.
   struct Positions {
     std::vector<std::uint32_t> begins;  ///< of the operation's task
-    std::vector<bool> of_graph;  ///< whether it is the graph's; others take in and release what has come
     std::map<std::tuple<TaskId, OpId, std::int64_t>, std::size_t> of;
     std::map<TaskId, std::size_t> last;  ///< of the task
   };
@@ -245,10 +244,12 @@ class PartsProver : public ParameterParts {
   /// what that one makes; as it was made or came.
   std::vector<const Value*> values_in(const Device& device, const Buffer& buffer,
                                       std::int64_t micro_batch) const;
-  /// Of a buffer of an operation (a mask, indices), and of images that it reads, as much as the device
-  /// does of its work.
+  /// Of a buffer of an operation (a mask, indices) as much as the device does of its work, once it is not dropped.
   void add_other(const Buffer& buffer, const std::vector<BufferUse>& uses,
                  std::vector<NeededBytes>& needed) const;
+  /// Those that its part of the layer reads.
+  void add_images(const Buffer& buffer, std::uint32_t layer, const std::vector<BufferUse>& uses,
+                  std::vector<NeededBytes>& needed) const;
   BufferUses buffer_uses(const Device& device, Positions& positions) const;
   /// What the operation has in memory of the buffer: an output that it makes or reads, the gradient of its output.
   std::vector<Box> boxes_used(const Buffer& buffer, const Operation& operation, const Box& work) const;
@@ -257,9 +258,9 @@ class PartsProver : public ParameterParts {
   /// Of a layer's gradient that `from`, or a layer that reads it, hands on: the elements of that of `from`.
   void add_handed_on(std::uint32_t layer, const Box& elements, std::uint32_t from,
                      std::vector<Box>& boxes) const;
-  /// From when on a value is there; nothing: never when an operation begins.
-  std::optional<std::size_t> position_of(const Device& device, const Positions& positions,
-                                         const Value& value) const;
+  /// From when on a value is there: what has come is taken in with the first of these operations that uses it.
+  std::optional<std::size_t> position_of(const Device& device, const Positions& positions, const Value& value,
+                                         const std::vector<BufferUse>& uses) const;
 
   // Messages.
 
@@ -329,6 +330,7 @@ class PartsProver : public ParameterParts {
   std::vector<std::optional<OpId>> data_gradient_, loss_gradient_, weight_gradient_;  ///< by layer
   /// By operation: activations that it has in memory.
   std::vector<bool> is_in_place_;  ///< layers that write over their input
+  std::vector<bool> runs_again_;   ///< layers whose forward pass the graph has twice
   std::vector<std::vector<std::uint32_t>> buffers_of_;
   std::vector<Device> devices_;                                                       ///< by endpoint
   std::vector<std::vector<std::pair<std::uint32_t, Task::Kind>>> users_;  ///< by communication: roles

@@ -28,6 +28,7 @@ PartsProver::PartsProver(const Plan& plan, const TrainingGraph& graph, const Mac
       loss_gradient_(graph.model.layers.size()),
       weight_gradient_(graph.model.layers.size()),
       is_in_place_(graph.model.layers.size(), false),
+      runs_again_(graph.model.layers.size(), false),
       buffers_of_(graph.operations.size()),
       devices_(machine.endpoint_count()),
       users_(plan.communications.size()),
@@ -99,6 +100,7 @@ void PartsProver::read_graph() {
     const Operation& op = graph_.operations[id];
     if (op.phase == Phase::weight_gradient) weight_gradient_[op.layer] = id;
     if (op.phase == Phase::forward && op.part == OperationPart::layer) is_in_place_[op.layer] = true;
+    if (op.again) runs_again_[op.layer] = true;
     if (op.phase != Phase::data_gradient) continue;
     if (op.part == OperationPart::layer) data_gradient_[op.layer] = id;
     if (op.part == OperationPart::loss) loss_gradient_[op.layer] = id;
