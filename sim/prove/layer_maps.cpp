@@ -86,6 +86,12 @@ LayerMaps::LayerMaps(const TrainingGraph& graph, std::int64_t images) : graph_(g
         maps.channels.of_output.push_back(
             {{std::max<std::int64_t>(0, c - norm->size / 2), std::min(channels, c + (norm->size + 1) / 2)}});
     }
+    if (const auto* norm = std::get_if<Normalization>(&layer.kind);
+        norm && norm->over == Normalization::Over::group) {
+      const std::int64_t channels = layer.output.front(), size = channels / norm->groups;
+      for (std::int64_t c = 0; c < channels; ++c)
+        maps.channels.of_output.push_back({{c / size * size, (c / size + 1) * size}});
+    }
     const auto* linear = std::get_if<Linear>(&layer.kind);
     // Nothing is known of what a custom layer computes: all of its output may be made of all of its input.
     const bool is_custom = std::holds_alternative<Custom>(layer.kind) && layer.inputs.size() == 1;

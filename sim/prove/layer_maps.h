@@ -46,7 +46,7 @@ class LayerMaps {
     bool mixes = false, pools = false, has_rows = false;
     std::int64_t groups = 1;
     std::vector<Run> runs;                        ///< where channels are passed on
-    Windows channels;                             ///< where each reads its neighbours
+    Windows channels;                             ///< where each reads its neighbours, or its group
     std::vector<std::array<Windows, 2>> windows;  ///< by input: rows, columns
   };
   static std::array<std::int64_t, 3> sizes(const Shape& shape);

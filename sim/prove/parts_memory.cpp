@@ -8,11 +8,8 @@ namespace convoy::inline prove {
 namespace parts {
 
 void PartsProver::check_memory() const {
-  // What a reader's copy in another precision takes is not known of placed work.
-  const bool is_known = is_hybrid_ || element_bytes(graph_.options.precision) == 4;
   for (std::uint32_t r = 0; r < plan_.roles.size(); ++r)
-    for (const EndpointId e : followed_[r])
-      check_held(plan_.roles[r], is_known ? needed_bytes(devices_[e]) : std::vector<NeededBytes>{}, machine_);
+    for (const EndpointId e : followed_[r]) check_held(plan_.roles[r], needed_bytes(devices_[e]), machine_);
 }
 
 std::vector<NeededBytes> PartsProver::needed_bytes(const Device& device) const {
@@ -41,9 +38,13 @@ std::vector<NeededBytes> PartsProver::needed_bytes(const Device& device) const {
       std::vector<Box>& earlier = there[value->pass];
       std::vector<Box> fresh{value->box};
       for (const Box& box : earlier) subtract(fresh, box);
-      // What another device adds up is none of this one's.
-      if (buffer.role == BufferRole::output_gradient && sent != device.sent_parts.end())
-        for (const Box& box : sent->second) subtract(fresh, box);
+      if (buffer.role == BufferRole::output_gradient) {
+        // What another device adds up is none of this one's, and may come back as a whole.
+        if (sent != device.sent_parts.end())
+          for (const Box& box : sent->second) subtract(fresh, box);
+        for (const Value* later : values)
+          if (later->number > value->number && has_come(device, *later)) subtract(fresh, later->box);
+      }
       earlier.insert(earlier.end(), fresh.begin(), fresh.end());
       for (const BufferUse& use : uses) {  // the last of them first
         if (use.position < *there_from || (value->pass && *value->pass != use.pass)) continue;
@@ -193,11 +194,15 @@ void PartsProver::add_read(std::uint32_t layer, const Box& work, std::uint32_t o
   }
 }
 
+bool PartsProver::has_come(const Device& device, const Value& value) const {
+  return plan_.roles[device.role].program[value.task].kind != Task::Kind::compute;
+}
+
 std::optional<std::size_t> PartsProver::position_of(const Device& device, const Positions& positions,
                                                     const Value& value,
                                                     const std::vector<BufferUse>& uses) const {
   const std::vector<std::uint32_t>& begins = positions.begins;
-  if (plan_.roles[device.role].program[value.task].kind == Task::Kind::compute) {
+  if (!has_come(device, value)) {
     const auto made = positions.of.find({value.task, value.maker, value.micro_batch});
     return made != positions.of.end() ? made->second : positions.last.at(value.task);
   }

@@ -237,7 +237,6 @@ class PartsProver : public ParameterParts {
     std::map<std::tuple<TaskId, OpId, std::int64_t>, std::size_t> of;
     std::map<TaskId, std::size_t> last;  ///< of the task
   };
-  /// Of placed work in half precision, only that nothing is held in the end.
   void check_memory() const;
   std::vector<NeededBytes> needed_bytes(const Device& device) const;
   /// What is in a buffer of a tensor, or, of an output that another layer writes over, in copies that have come of
@@ -258,6 +257,8 @@ class PartsProver : public ParameterParts {
   /// Of a layer's gradient that `from`, or a layer that reads it, hands on: the elements of that of `from`.
   void add_handed_on(std::uint32_t layer, const Box& elements, std::uint32_t from,
                      std::vector<Box>& boxes) const;
+  /// By a message; else it was made here.
+  bool has_come(const Device& device, const Value& value) const;
   /// From when on a value is there: what has come is taken in with the first of these operations that uses it.
   std::optional<std::size_t> position_of(const Device& device, const Positions& positions, const Value& value,
                                          const std::vector<BufferUse>& uses) const;

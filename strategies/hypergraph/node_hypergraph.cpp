@@ -81,6 +81,7 @@ class ReadRule {
   Range reads(const DeformConv2d& conv, Range r) const { return k_ == 0 ? of_groups(conv.groups, r) : all(); }
   Range reads(const Attention& attention, Range r) const { return of_groups(attention.heads, r); }
   Range reads(const Normalization& norm, Range r) const {
+    if (norm.over == Normalization::Over::group) return of_groups(norm.groups, r);
     return norm.over == Normalization::Over::layer ? all() : r;
   }
   Range reads(const LocalResponseNorm& norm, Range r) const {

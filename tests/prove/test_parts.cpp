@@ -420,3 +420,25 @@ TEST_CASE("tensors that autocast has in single precision are sent so, by every s
     CHECK(proof.outcome == Proof::Outcome::proved);
   }
 }
+
+TEST_CASE("proof: random networks in parts under autocast, with the memory of both precisions") {
+  TrainingOptions half;
+  half.framework = Framework::pytorch;
+  half.precision = Precision::fp16;
+  for (const std::string& kind : kinds)
+    for (unsigned seed = 1; seed <= 25; ++seed) {
+      Dice dice(seed + 9000);
+      PartsExperiment of(dice, kind);
+      const std::string norm =
+          dice.one_of<std::string>({"batch_norm", "layer_norm", "group_norm, groups: 2"});
+      for (std::size_t at = 0; (at = of.model.find("batch_norm", at)) != std::string::npos; at += norm.size())
+        of.model.replace(at, std::string("batch_norm").size(), norm);
+      CAPTURE(seed);
+      CAPTURE(of.model);
+      CAPTURE(of.strategy);
+      const lab::Experiment it(of.model, of.cluster, of.strategy, {of.batch, std::nullopt, {"test", 1, 1}},
+                               half);
+      const Proof proof = proof_of(it, plan_with_meaning(it));
+      CHECK_MESSAGE(proof.outcome == Proof::Outcome::proved, proof.text);
+    }
+}
