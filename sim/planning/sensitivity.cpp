@@ -174,15 +174,16 @@ class Sensitivity {
 
   /// Evaluations, which cost a price and an idle machine, and no training; in addition to the goal's.
   void evaluation() {
-    constexpr double least_s = 0.01, a_day_s = 86'400, reach = a_day_s / least_s;
+    constexpr double unit_s = 1e-3, a_day_s = 86'400, reach = 1 + a_day_s / unit_s;
+    const auto more_of = [](double factor) { return unit_s * (factor - 1); };  // none at factor 1
     const auto at = [&](double factor) {
       Scenario longer = scenario_;
-      longer.evaluation_s = least_s * factor;
+      longer.evaluation_s = more_of(factor);
       return longer;
     };
     const std::optional<double> factor = turning(reach, at);
     if (!factor) return;
-    const double more_s = least_s * *factor;
+    const double more_s = more_of(*factor);
     const Goal::Pause& given = planner_.trials().spec().goal.evaluation();
     add(given.time_s == 0
             ? fmt::format("an evaluation after every epoch takes {} or more", format_time(more_s))

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <set>
 
 #include "sim/prove/parts_prover.h"
 #include "sim/prove/prove_gradients.h"
@@ -44,6 +46,8 @@ PartsProver::PartsProver(const Plan& plan, const TrainingGraph& graph, const Mac
   find_lanes();
   for (std::uint32_t r = 0; r < plan.roles.size(); ++r) {
     std::map<std::uint32_t, std::uint32_t>& ends = pass_ends_.emplace_back();
+    const std::vector<std::uint32_t>& begins = order.of(r).begins;
+    std::set<std::uint32_t> of_graph;  // where operations of the graph begin
     for (TaskId t = 0; t < plan.roles[r].program.size(); ++t) {
       const Task& task = plan.roles[r].program[t];
       if (task.kind != Task::Kind::compute) users_[task.comm].emplace_back(r, task.kind);
@@ -51,9 +55,16 @@ PartsProver::PartsProver(const Plan& plan, const TrainingGraph& graph, const Mac
       if (task.kind == Task::Kind::collective) task_of_[{r, task.comm}] = t;
       for (const PlanOp& op : task.ops) {
         find_update(r, t, op);
-        if (const OpMeaning* means = meaning_in_graph(meaning_, op); means && means->is_dropped)
-          ends[means->pass] = order.of(r).begins[t] + 1;
+        const OpMeaning* means = meaning_in_graph(meaning_, op);
+        if (!means) continue;
+        of_graph.insert(begins[t]);
+        if (means->is_dropped) ends[means->pass] = begins[t];
       }
+    }
+    // Buffers may be taken before the next operation of the graph, with which another pass begins.
+    for (auto& [pass, end] : ends) {
+      const auto next = of_graph.upper_bound(end);
+      end = next != of_graph.end() ? *next : std::numeric_limits<std::uint32_t>::max();
     }
   }
 }

@@ -4,13 +4,14 @@
 #include <random>
 
 #include "strategies/partition/method.h"
-#include "strategies/partition/units.h"
 
 namespace convoy::inline partition {
 namespace {
 
-PartitionAnswer with_units_whole(const PartitionTask& task, Placement placement) {
-  collocate(task.dag, message_costs(task.dag, task.link), task.parts, placement);
+/// Each unit where its first member is.
+PartitionAnswer with_units_whole(const Dag& dag, Placement placement) {
+  for (NodeId unit = 0; unit < dag.unit_count(); ++unit)
+    for (const NodeId v : dag.members(unit)) placement[v] = placement[dag.members(unit).front()];
   return {std::move(placement), std::nullopt};
 }
 
@@ -19,14 +20,14 @@ PartitionAnswer with_units_whole(const PartitionTask& task, Placement placement)
 PartitionAnswer partition_round_robin(const PartitionTask& task) {
   Placement placement(task.dag.size());
   for (NodeId v = 0; v < task.dag.size(); ++v) placement[v] = v % task.parts;
-  return with_units_whole(task, std::move(placement));
+  return with_units_whole(task.dag, std::move(placement));
 }
 
 PartitionAnswer partition_random(const PartitionTask& task) {
   std::mt19937 random(static_cast<std::mt19937::result_type>(task.seed));
   Placement placement(task.dag.size());
   for (Part& part : placement) part = static_cast<Part>(random() % task.parts);
-  return with_units_whole(task, std::move(placement));
+  return with_units_whole(task.dag, std::move(placement));
 }
 
 /// Reverse depth-first post-order, first children first, cut into blocks of equal work: node v belongs to the
@@ -62,7 +63,7 @@ PartitionAnswer partition_dfs(const PartitionTask& task) {
     placement[*v] = std::min(task.parts - 1, static_cast<Part>(block));
     before += dag.time_us(*v);
   }
-  return with_units_whole(task, std::move(placement));
+  return with_units_whole(dag, std::move(placement));
 }
 
 }  // namespace convoy::partition

@@ -66,6 +66,30 @@ TEST_CASE("proof: random hybrids, alone and as stages, with replicas, micro-batc
   CHECK(kinds.size() == 14);
 }
 
+TEST_CASE(
+    "proof: under ZeRO-3 a stage that recomputes sends its output after it has taken the next pass's "
+    "buffers") {
+  const std::string model =
+      "{name: net, input: [3, 8, 8], layers: [{name: in, kind: conv2d, out_channels: 8, kernel: 3}, {name: "
+      "pool, kind: adaptive_avg_pool}, {name: flat, kind: flatten}, {name: fc, kind: linear, out_features: "
+      "10}]}";
+  for (const int zero : {0, 2, 3})
+    for (const char* recompute : {"never", "always"}) {
+      CAPTURE(zero);
+      CAPTURE(recompute);
+      const lab::Experiment it(
+          model, star(8, "1GB/s", "1us"),
+          fmt::format("{{kind: pipeline, stages: 2, begins: [fc], micro_batches: 2, schedule: 1f1b, "
+                      "recompute: {}, inner: "
+                      "{{kind: hybrid, conv: height, fc: channel, replicas: 2, bucket: 3kB, overlap: false, "
+                      "zero: {}}}}}",
+                      recompute, zero),
+          8);
+      const Proof proof = proof_of(it, plan_with_meaning(it));
+      CHECK_MESSAGE(proof.outcome == Proof::Outcome::proved, proof.text);
+    }
+}
+
 TEST_CASE("proof: what a hybrid's plan means costs the plan nothing") {
   Dice dice(1);
   const HybridExperiment of(dice);
