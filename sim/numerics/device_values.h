@@ -5,23 +5,17 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sim/numerics/batches.h"
 #include "sim/numerics/gradient_parts.h"
+#include "sim/numerics/missing_value.h"
 #include "sim/numerics/network.h"
 #include "sim/plan/plan.h"
 
 namespace convoy::inline numerics {
-
-/// A plan needs a value at a place and time at which it is not there: a message, an operation or a wait is
-/// missing.
-struct MissingValue : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 /// What all devices of a run have in common.
 struct Lesson {

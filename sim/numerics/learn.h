@@ -8,6 +8,7 @@
 #include "models/training_graph.h"
 #include "sim/costs/cost_model.h"
 #include "sim/numerics/data.h"
+#include "sim/numerics/missing_value.h"
 #include "sim/numerics/numerics_spec.h"
 #include "sim/plan/plan.h"
 #include "topologies/machine.h"

@@ -9,6 +9,7 @@
 #include "sim/base/quantity.h"
 #include "sim/numerics/kernels.h"
 #include "sim/numerics/learn.h"
+#include "strategies/partition/method.h"
 
 namespace convoy::inline runs {
 
@@ -54,10 +55,29 @@ std::string slow_learning(const NumericsSpec& spec, const PreparedRun& run) {
       run.graph->model.name, run.plan.images, format_time(seconds));
 }
 
-std::vector<LearningPoint> learning_of(const NumericsSpec& spec, const PreparedRun& run) {
+namespace {
+
+/// Operations that other methods than pardnn's place may get what values are not made of: a mask or indices in place of an
+/// input, or the loss of another device.
+std::vector<LearntPoint> learnt(const NumericsSpec& spec, const PreparedRun& run) {
   const LearningData data = load_data(spec.data, run.graph->model.input, classes_of(*run.graph), spec.seed);
+  try {
+    return learn(spec, data, run.plan, *run.graph, run.machine, run.cost);
+  } catch (const MissingValue& missing) {
+    const std::optional<PartitionSummary>& placed = run.report.partition;
+    if (!placed || !find_partition_method(placed->method) || placed->method == "pardnn") throw;
+    throw InputError(
+        spec.pos, fmt::format("numerics: the values of operations that are placed by {} are not all followed "
+                              "yet ({}); place them by pardnn",
+                              placed->method, missing.what()));
+  }
+}
+
+}  // namespace
+
+std::vector<LearningPoint> learning_of(const NumericsSpec& spec, const PreparedRun& run) {
   std::vector<LearningPoint> points;
-  for (const LearntPoint& point : learn(spec, data, run.plan, *run.graph, run.machine, run.cost)) {
+  for (const LearntPoint& point : learnt(spec, run)) {
     if (!std::isfinite(point.loss))
       throw InputError(spec.pos,
                        fmt::format("numerics: after {} steps the loss is no finite number any more; "
