@@ -187,8 +187,11 @@ std::size_t add_evidence(const DeviceType& device, const std::vector<Fitted>& ro
 
 }  // namespace
 
-CalibrationReport calibrate(const std::vector<Measurement>& measurements, const DeviceType& device,
+CalibrationReport calibrate(const std::vector<Measurement>& measurements, const DeviceType& before,
                             const SourcePos& pos, double launch_s) {
+  // The shares become those of a fit, and predict as such ones do (tensor_rate(), kernels of CPUs) while they are fitted.
+  DeviceType device = before;
+  if (device.evidence_spread == 0) device.evidence_spread = left_out_device_spread();
   CalibrationReport report;
   std::vector<std::pair<const Measurement*, std::vector<Work>>> ours;
   std::vector<Fitted> fitted_to;

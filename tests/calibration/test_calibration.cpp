@@ -218,6 +218,24 @@ TEST_CASE(
 }
 
 TEST_CASE(
+    "a device whose efficiencies were given is calibrated as one whose efficiencies are those of a fit "
+    "[law]") {
+  for (const char* name : {"rtx-3090", "rtx-2080-ti", "a100-sxm4-40gb", "epyc-7763"}) {
+    CAPTURE(name);
+    const DeviceType fitted = load_device(name, {});
+    DeviceType given = fitted;
+    given.evidence_spread = 0;
+    std::string rows = "device,model,batch,precision,step,images_per_s\n";
+    for (const auto& [model, images_per_s] : {std::pair{"resnet18", 900}, std::pair{"vgg16", 150}})
+      rows += fmt::format("{},{},32,{},train,{}\n", name, model, fitted.cpu ? "fp32" : "fp16",
+                          fitted.cpu ? images_per_s / 20 : images_per_s);
+    const Profile profile(rows);
+    const std::vector<Measurement> measurements = read_measurements(profile.path());
+    CHECK(calibrate(measurements, given, {}).yaml == calibrate(measurements, fitted, {}).yaml);
+  }
+}
+
+TEST_CASE(
     "however fast a profile's kernels are, the YAML of its fit is read as a device, or the profile refused") {
   const std::string folder = std::string(CONVOY_SOURCE) + "/tests/calibration/traces/";
   int fitted = 0, refused = 0;
