@@ -329,10 +329,9 @@ class PartsProver : public ParameterParts {
   std::vector<double> made_bytes_;                                              ///< by operation
   std::vector<std::vector<Slot>> readers_;                                      ///< by layer
   std::vector<std::optional<OpId>> data_gradient_, loss_gradient_, weight_gradient_;  ///< by layer
-  /// By operation: activations that it has in memory.
-  std::vector<bool> is_in_place_;  ///< layers that write over their input
-  std::vector<bool> runs_again_;   ///< layers whose forward pass the graph has twice
-  std::vector<std::vector<std::uint32_t>> buffers_of_;
+  std::vector<bool> is_in_place_;  ///< by layer: whether it writes over its input
+  std::vector<bool> runs_again_;   ///< by layer: whether the graph has its forward pass twice
+  std::vector<std::vector<std::uint32_t>> buffers_of_;  ///< by operation: activations that it has in memory
   std::vector<Device> devices_;                                                       ///< by endpoint
   std::vector<std::vector<std::pair<std::uint32_t, Task::Kind>>> users_;  ///< by communication: roles
   std::vector<std::optional<Carried>> carried_;                           ///< by communication

@@ -9,7 +9,6 @@
 #include "sim/base/quantity.h"
 #include "sim/numerics/kernels.h"
 #include "sim/numerics/learn.h"
-#include "strategies/partition/method.h"
 
 namespace convoy::inline runs {
 
@@ -57,19 +56,20 @@ std::string slow_learning(const NumericsSpec& spec, const PreparedRun& run) {
 
 namespace {
 
-/// Operations that other methods than pardnn's place may get what values are not made of: a mask or indices in place of an
-/// input, or the loss of another device.
+/// Whole operations that are placed one by one may get what values are not made of: a mask or indices in place of an input,
+/// or the loss of another device. pardnn keeps these together in most networks.
 std::vector<LearntPoint> learnt(const NumericsSpec& spec, const PreparedRun& run) {
   const LearningData data = load_data(spec.data, run.graph->model.input, classes_of(*run.graph), spec.seed);
   try {
     return learn(spec, data, run.plan, *run.graph, run.machine, run.cost);
   } catch (const MissingValue& missing) {
-    const std::optional<PartitionSummary>& placed = run.report.partition;
-    if (!placed || !find_partition_method(placed->method) || placed->method == "pardnn") throw;
+    const Meaning& meaning = *run.plan.meaning;
+    const bool is_placed_whole = !meaning.has_images.empty() && meaning.layouts.empty();
+    if (!is_placed_whole) throw;
     throw InputError(
-        spec.pos, fmt::format("numerics: the values of operations that are placed by {} are not all followed "
-                              "yet ({}); place them by pardnn",
-                              placed->method, missing.what()));
+        spec.pos, fmt::format("numerics: the values of operations are not all followed where they are placed "
+                              "({}); strategy.method: pardnn places them together more often",
+                              missing.what()));
   }
 }
 

@@ -57,6 +57,6 @@ TEST_CASE("numerics: what is not followed is refused in one line, and so is a lo
                  {"--set", "training={global_batch: 64, optimizer: sgd, dataset: {samples: 1438}}"}),
           "not followed yet");
   refuses(learnt(place, "{kind: auto}"), "kind: auto");
-  refuses(learnt(place, "{kind: pardnn, parts: 4, method: random}"), "placed by random");
+  refuses(learnt(place, "{kind: pardnn, parts: 4, method: random}"), "where they are placed");
   refuses(learnt(place, "{kind: single}", {"--set", "numerics.learning_rate=1000"}), "no finite number");
 }
