@@ -201,10 +201,11 @@ std::optional<typename DeviceValues<Real>::Gradient> DeviceValues<Real>::through
 }
 
 template <class Real>
-void DeviceValues<Real>::list(const Reader& reader, std::uint32_t layer, std::set<Parts>& all) {
+void DeviceValues<Real>::list(const Reader& reader, std::uint32_t layer, ListedGradients& all) {
   if (const auto of = reader.of.gradients.find(layer); of != reader.of.gradients.end())
     for (const auto& [parts, made] : of->second)
-      if (made.since <= reader.began) all.insert(parts);
+      if (made.since <= reader.began)
+        all[parts] |= reader.means && reads(lesson_.graph, reader.means->operation, made.operation);
   for (const std::uint32_t view : lesson_.index.readers_of(layer))
     if (!contents_.has_data_gradient[view]) list(reader, view, all);
 }
@@ -212,7 +213,7 @@ void DeviceValues<Real>::list(const Reader& reader, std::uint32_t layer, std::se
 /// Adds up two parts of a gradient.
 template <class Real>
 void DeviceValues<Real>::add_up(const Reader& reader, std::uint32_t layer) {
-  std::set<Parts> all;
+  ListedGradients all;
   list(reader, layer, all);
   const std::optional<TwoParts> two = two_to_add_up(all, contents_.whole[layer]);
   if (!two)
@@ -236,11 +237,11 @@ typename DeviceValues<Real>::Carried DeviceValues<Real>::send(const CommMeaning:
   const Operation& operation = lesson_.graph.operations[result.operation];
   if (operation.phase == Phase::forward && operation.part == OperationPart::layer)
     return {output(reader, static_cast<LayerIndex>(result.layer)), {}};
-  std::set<Parts> all;
+  ListedGradients all;
   list(reader, result.layer, all);
   std::optional<Gradient> best;
   const Parts* most = nullptr;
-  for (const Parts& parts : all) {
+  for (const auto& [parts, is_summand] : all) {
     if (most && parts.size() <= most->size()) continue;
     std::optional<Gradient> found = find(reader, result.layer, parts);
     if (found && found->operation == result.operation && found->first == first)

@@ -99,7 +99,7 @@ class DeviceValues {
                         const ParameterValues<Real>* parameters);
   TensorPtr<Real> gradient(const Reader& reader, std::uint32_t layer);
   std::optional<Gradient> find(const Reader& reader, std::uint32_t layer, const Parts& parts);
-  void list(const Reader& reader, std::uint32_t layer, std::set<Parts>& all);
+  void list(const Reader& reader, std::uint32_t layer, ListedGradients& all);
   std::optional<Gradient> through(const Reader& reader, std::uint32_t view, std::uint32_t layer,
                                   const Parts& parts);
   void add_up(const Reader& reader, std::uint32_t layer);

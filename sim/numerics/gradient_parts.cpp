@@ -13,16 +13,18 @@ GradientParts united(const GradientParts& a, const GradientParts& b) {
   return both;
 }
 
-std::optional<TwoParts> two_to_add_up(const std::set<GradientParts>& all, const GradientParts& whole) {
+std::optional<TwoParts> two_to_add_up(const ListedGradients& all, const GradientParts& whole) {
   std::optional<TwoParts> best;
-  for (const GradientParts& a : all)
-    for (const GradientParts& b : all) {
+  std::pair<int, std::size_t> of_best;  // summands of the graph, and parts
+  for (const auto& [a, a_is_summand] : all)
+    for (const auto& [b, b_is_summand] : all) {
       if (&a == &b) break;
       GradientParts both = united(a, b);
       if (both.size() != a.size() + b.size() || all.contains(both)) continue;
-      if (best && both.size() <= best->both.size()) continue;
+      const std::pair of_both{a_is_summand + b_is_summand, both.size()};
+      if (best && of_both <= of_best) continue;
       if (!std::includes(whole.begin(), whole.end(), both.begin(), both.end())) continue;
-      best = {a, b, std::move(both)};
+      best = {a, b, std::move(both)}, of_best = of_both;
     }
   return best;
 }

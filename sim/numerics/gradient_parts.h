@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <map>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "sim/numerics/network.h"
@@ -20,9 +20,12 @@ struct TwoParts {
   GradientParts first, second, both;
 };
 
-/// Those two of `all` that give most of `whole` together and nothing twice, and not what is there already; the first such.
-/// Nothing where a part is missing.
-std::optional<TwoParts> two_to_add_up(const std::set<GradientParts>& all, const GradientParts& whole);
+/// Gradients of which something is there: whether an addition reads them as the graph says.
+using ListedGradients = std::map<GradientParts, bool>;
+
+/// Those two of `all` that an addition adds up: as many as the graph says, and of those, the two that give most of `whole`
+/// together; nothing twice, and not what is there already; the first such. Nothing where a part is missing.
+std::optional<TwoParts> two_to_add_up(const ListedGradients& all, const GradientParts& whole);
 
 /// What goes into the gradient of each layer's output. It follows from the model: the gradients that the
 /// readers of an output make, or the gradient of a reader's own output where that has no operation of its own,

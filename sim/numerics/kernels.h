@@ -23,6 +23,8 @@ struct KernelCall {
   const Layer* layer = nullptr;
   std::vector<const Tensor<Real>*> inputs;             ///< as Layer::inputs
   std::vector<const std::vector<Real>*> parameters{};  ///< as Layer::parameters
+  /// Of a gradient, the layer's output where it is there: what goes by it needs no values of the input, then.
+  const Tensor<Real>* output = nullptr;
   /// Where given, normalization takes mean and variance from there, and dropout drops nothing.
   const RunningStatistics<Real>* running = nullptr;
   bool training = true;

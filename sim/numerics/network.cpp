@@ -61,6 +61,11 @@ NetworkIndex::NetworkIndex(const TrainingGraph& graph)
     if (readers_of_[l].empty() && needs_gradient_[l]) outputs_.push_back(l);
 }
 
+bool reads(const TrainingGraph& graph, OpId operation, OpId other) {
+  const std::vector<OpId>& inputs = graph.operations[operation].inputs;
+  return std::binary_search(inputs.begin(), inputs.end(), other);
+}
+
 template <class Real>
 Judgement judge(const TrainingGraph& graph, const NetworkIndex& index,
                 const ParameterValues<Real>& parameters, const std::vector<RunningStatistics<Real>>& running,

@@ -40,6 +40,9 @@ class NetworkIndex {
   std::vector<std::uint32_t> outputs_;
 };
 
+/// Whether an operation reads what another one makes.
+bool reads(const TrainingGraph& graph, OpId operation, OpId other);
+
 /// How well a network classifies images that it only looks at.
 struct Judgement {
   double loss = 0, accuracy = 0;  ///< mean cross entropy, share of the images classified right

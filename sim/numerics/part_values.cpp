@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace convoy::inline numerics {
 PartLesson::PartLesson(const Lesson& of, const Meaning& with, std::int64_t images)
@@ -20,6 +21,29 @@ PartLesson::PartLesson(const Lesson& of, const Meaning& with, std::int64_t image
   for (const CommMeaning& means : meaning.communications)
     if (means.kind == CommMeaning::Kind::parts && adds_all)
       for (const CommMeaning::Result& result : means.results) added_by[result.layer] = result.to;
+  for (const Buffer& buffer : of.graph.buffers)
+    if (buffer.role == BufferRole::image) reads_images_.insert(buffer.uses.begin(), buffer.uses.end());
+}
+
+bool PartLesson::reads_forward(OpId operation, std::uint32_t layer) const {
+  const std::vector<OpId>& inputs = lesson.graph.operations[operation].inputs;
+  return std::any_of(inputs.begin(), inputs.end(), [&](OpId input) {
+    const Operation& read = lesson.graph.operations[input];
+    return read.phase == Phase::forward && read.part == OperationPart::layer && read.layer == layer;
+  });
+}
+
+bool PartLesson::reads_input(OpId operation, std::size_t k) const {
+  LayerIndex input = lesson.graph.model.layers[lesson.graph.operations[operation].layer].inputs[k];
+  while (input != image_input && !contents.has_forward[static_cast<std::size_t>(input)])
+    input = lesson.graph.model.layers[static_cast<std::size_t>(input)].inputs.front();
+  return input == image_input ? reads_images_.contains(operation)
+                              : reads_forward(operation, static_cast<std::uint32_t>(input));
+}
+
+bool PartLesson::reads_output(OpId operation) const {
+  const Operation& of = lesson.graph.operations[operation];
+  return of.phase == Phase::data_gradient && reads_forward(operation, of.layer);
 }
 
 Box PartLesson::in_layout(std::uint32_t layout, EndpointId endpoint, const Box& whole) const {
@@ -183,15 +207,19 @@ template <class Real>
 void PartValues<Real>::loss(const Reader& reader, const Operation& operation, const Box& work) {
   const std::uint32_t layer = operation.layer;
   const Box frame = whole_images(parts_.maps.tensor(layer), work);
-  const Tensor<Real> result =
-      tensor_of(output(reader, static_cast<LayerIndex>(layer), frame, frame), model().layers[layer].output);
   const std::vector<std::int32_t> labels = labelled(reader, work[Box::images]).labels;
+  const OpId op = reader.means->operation;
   if (operation.phase != Phase::forward) {
-    reader.of.gradients[layer][{reader.means->operation}].push_back(
-        {Part<Real>(frame, cross_entropy_gradient(result, labels, scale_).values), reader.means->operation});
+    const Tensor<Real> result = tensor_of(loss_input(reader, layer, frame), model().layers[layer].output);
+    reader.of.gradients[layer][{op}].push_back(
+        {Part<Real>(frame, cross_entropy_gradient(result, labels, scale_).values), op});
     return;
   }
-  if (!reader.of.counted.insert({reader.means->operation, work}).second) return;
+  Piece read{output(reader, static_cast<LayerIndex>(layer), frame, frame), op};
+  if (reader.means->is_dropped) read.pass = reader.means->pass;
+  const Tensor<Real> result = tensor_of(read.part, model().layers[layer].output);
+  reader.of.losses[layer].push_back(std::move(read));
+  if (!reader.of.counted.insert({op, work}).second) return;
   // Where all of a group have an image's loss, the first counts it.
   std::vector<std::int32_t> own_labels;
   Tensor<Real> own;
@@ -216,6 +244,16 @@ void PartValues<Real>::loss(const Reader& reader, const Operation& operation, co
 }
 
 template <class Real>
+Part<Real> PartValues<Real>::loss_input(const Reader& reader, std::uint32_t layer, const Box& wanted) const {
+  Part<Real> part(wanted);
+  std::vector<Box> missing{wanted};
+  if (const auto read = reader.of.losses.find(layer); read != reader.of.losses.end())
+    fill(reader, read->second, part, missing);
+  if (!missing.empty()) miss(fmt::format("needs the loss of {}, which is not there", name_of(layer)));
+  return part;
+}
+
+template <class Real>
 typename PartValues<Real>::Frame PartValues<Real>::frame_of(std::uint32_t layer, const Box& work) const {
   const Layer& of = model().layers[layer];
   Frame frame{of, {}, whole_images(parts_.maps.tensor(layer), work)};
@@ -233,6 +271,20 @@ typename PartValues<Real>::Frame PartValues<Real>::frame_of(std::uint32_t layer,
 }
 
 template <class Real>
+Tensor<Real> PartValues<Real>::input_of(const Reader& reader, const Frame& frame, std::uint32_t layer,
+                                        std::size_t k, const Box& work) {
+  const LayerIndex input = frame.layer.inputs[k];
+  Shape shape = model().shape_of(input);
+  if (frame.layer.output != model().layers[layer].output) shape = frame.layer.output;
+  if (parts_.reads_input(reader.means->operation, k))
+    return tensor_of(output(reader, input, parts_.maps.read(layer, k, work), frame.inputs[k]),
+                     std::move(shape));
+  Tensor<Real> unread(std::move(shape), count(frame.inputs[k][Box::images]));
+  std::fill(unread.values.begin(), unread.values.end(), std::numeric_limits<Real>::quiet_NaN());
+  return unread;
+}
+
+template <class Real>
 void PartValues<Real>::compute(const Reader& reader, const Operation& operation, const Box& work,
                                const ParameterValues<Real>& parameters, ParameterValues<Real>& gradients) {
   const std::uint32_t layer = operation.layer;
@@ -244,25 +296,21 @@ void PartValues<Real>::compute(const Reader& reader, const Operation& operation,
     }
     return;
   }
-  need_parameters(reader, layer, work);
+  const bool needs_parameters = operation.phase != Phase::weight_gradient;
+  if (needs_parameters) need_parameters(reader, layer, work);
   const Frame frame = frame_of(layer, work);
   const Box own = elements_alone(work);
   KernelCall<Real> call;
   call.layer = &frame.layer;
   std::vector<Tensor<Real>> inputs;
-  for (std::size_t k = 0; k < frame.inputs.size(); ++k) {
-    const LayerIndex input = frame.layer.inputs[k];
-    Shape shape = model().shape_of(input);
-    if (frame.layer.output != model().layers[layer].output) shape = frame.layer.output;
-    inputs.push_back(
-        tensor_of(output(reader, input, parts_.maps.read(layer, k, work), frame.inputs[k]), shape));
-  }
+  for (std::size_t k = 0; k < frame.inputs.size(); ++k)
+    inputs.push_back(input_of(reader, frame, layer, k, work));
   for (const Tensor<Real>& input : inputs) call.inputs.push_back(&input);
   // Of sums over inputs, the bias is added by who has the first input.
   const std::vector<std::size_t>& of_layer = parts_.lesson.index.parameters_of(layer);
   const bool adds_bias = contains(work[Box::inputs], 0);
   std::vector<Real> no_bias;
-  for (std::size_t n = 0; n < of_layer.size(); ++n) {
+  for (std::size_t n = 0; n < of_layer.size() && needs_parameters; ++n) {
     const std::vector<Real>& values = parameters[of_layer[n]];
     if (n > 0 && !adds_bias) no_bias.assign(values.size(), Real{0});
     call.parameters.push_back(n > 0 && !adds_bias ? &no_bias : &values);
@@ -283,6 +331,11 @@ void PartValues<Real>::compute(const Reader& reader, const Operation& operation,
   const Tensor<Real> of_output =
       tensor_of(gradient(reader, layer, parts_.contents.whole[layer], own, frame.output), frame.layer.output);
   if (operation.phase == Phase::data_gradient) {
+    Tensor<Real> made;
+    if (parts_.reads_output(reader.means->operation)) {
+      made = tensor_of(output(reader, static_cast<LayerIndex>(layer), own, frame.output), frame.layer.output);
+      call.output = &made;
+    }
     std::vector<Tensor<Real>> results = data_gradient_kernel(call, of_output);
     for (std::size_t k = 0; k < results.size(); ++k) {
       const LayerIndex input = frame.layer.inputs[k];

@@ -39,10 +39,17 @@ struct PartLesson {
   Box tensor(const CommMeaning::Result& result) const {
     return result.operation == no_meaning ? maps.image_tensor() : maps.tensor(result.layer);
   }
+  /// Whether an operation of a layer reads the values of the layer's input k, or, of a gradient, those of its output.
+  bool reads_input(OpId operation, std::size_t k) const;
+  bool reads_output(OpId operation) const;
   /// All work of a layer that has the same parameters as some of it.
   Box parameter_part(std::uint32_t layer, const Box& work) const;
   /// Whether an element of a parameter (TrainingGraph::parameters) belongs to a part of its layer's work.
   bool has_element(std::size_t parameter, std::size_t element, const Box& part) const;
+
+ private:
+  bool reads_forward(OpId operation, std::uint32_t layer) const;
+  std::set<OpId> reads_images_;
 };
 
 /// Of an output's elements: those of a part of an operation's work, without the terms that it adds up.
@@ -111,6 +118,8 @@ class PartValues {
   };
   struct MicroBatch {
     std::map<std::uint32_t, Pieces> outputs, sums;  ///< by layer; sums: parts of them
+    /// By layer whose output has a loss: what the loss has read, of which its probabilities follow.
+    std::map<std::uint32_t, Pieces> losses;
     std::map<std::uint32_t, std::map<GradientParts, Pieces>> gradients;
     std::map<std::uint32_t, std::map<GradientParts, Pieces>> come;  ///< parts of gradients, to be added
     std::vector<Come> images;
@@ -145,8 +154,10 @@ class PartValues {
   /// Whether any of the operations makes something of these elements of the gradient of a layer's output.
   bool is_made(std::uint32_t layer, const GradientParts& parts, const Box& box) const;
   /// Gradients of which something is there. @param only what this operation has made, if any is given
-  void list(const Reader& reader, std::uint32_t layer, const Box& box, std::set<GradientParts>& all,
+  void list(const Reader& reader, std::uint32_t layer, const Box& box, ListedGradients& all,
             OpId only = no_meaning) const;
+  /// Whether the operation under way reads what another one makes, as the graph says.
+  bool is_summand(const Reader& reader, OpId made) const;
   void add_up(const Reader& reader, std::uint32_t layer, const Box& box);
   // Of plans in nodes: all that the device makes of a gradient, and what it is with the parts of others.
   Part<Real> own_terms(const Reader& reader, std::uint32_t layer, const Box& box);
@@ -161,7 +172,12 @@ class PartValues {
     Box output;
   };
   Frame frame_of(std::uint32_t layer, const Box& work) const;
+  /// Of an input: as it is there, or not a number where the operation reads none of its values.
+  Tensor<Real> input_of(const Reader& reader, const Frame& frame, std::uint32_t layer, std::size_t k,
+                        const Box& work);
   void loss(const Reader& reader, const Operation& operation, const Box& work);
+  /// What the loss of a layer's output has read.
+  Part<Real> loss_input(const Reader& reader, std::uint32_t layer, const Box& wanted) const;
   void compute(const Reader& reader, const Operation& operation, const Box& work,
                const ParameterValues<Real>& parameters, ParameterValues<Real>& gradients);
 

@@ -55,7 +55,7 @@ void PartValues<Real>::hand_on(const Reader& reader, std::uint32_t layer, const 
   for (const std::uint32_t view : parts_.lesson.index.readers_of(layer)) {
     if (parts_.contents.has_data_gradient[view] || missing.empty()) continue;
     const Layer& of = model().layers[view];
-    std::set<GradientParts> all;
+    ListedGradients all;
     list(reader, view, parts_.maps.tensor(view), all);
     if (!all.contains(parts)) continue;
     KernelCall<Real> call;
@@ -78,15 +78,14 @@ void PartValues<Real>::hand_on(const Reader& reader, std::uint32_t layer, const 
 }
 
 template <class Real>
-void PartValues<Real>::list(const Reader& reader, std::uint32_t layer, const Box& box,
-                            std::set<GradientParts>& all, OpId only) const {
+void PartValues<Real>::list(const Reader& reader, std::uint32_t layer, const Box& box, ListedGradients& all,
+                            OpId only) const {
   if (const auto of = reader.of.gradients.find(layer); of != reader.of.gradients.end())
     for (const auto& [parts, pieces] : of->second)
-      if (std::any_of(pieces.begin(), pieces.end(), [&](const Piece& piece) {
-            return is_visible(reader, piece) && overlap(piece.part.box, box) &&
-                   (only == no_meaning || piece.operation == only);
-          }))
-        all.insert(parts);
+      for (const Piece& piece : pieces)
+        if (is_visible(reader, piece) && overlap(piece.part.box, box) &&
+            (only == no_meaning || piece.operation == only))
+          all[parts] |= is_summand(reader, piece.operation);
   for (const std::uint32_t view : parts_.lesson.index.readers_of(layer)) {
     if (parts_.contents.has_data_gradient[view]) continue;
     const std::vector<LayerIndex>& inputs = model().layers[view].inputs;
@@ -97,10 +96,16 @@ void PartValues<Real>::list(const Reader& reader, std::uint32_t layer, const Box
   }
 }
 
+template <class Real>
+bool PartValues<Real>::is_summand(const Reader& reader, OpId made) const {
+  return reader.means && reader.means->operation != no_meaning && made != no_meaning &&
+         reads(parts_.lesson.graph, reader.means->operation, made);
+}
+
 /// Adds up two parts of a gradient, as DeviceValues does.
 template <class Real>
 void PartValues<Real>::add_up(const Reader& reader, std::uint32_t layer, const Box& box) {
-  std::set<GradientParts> all;
+  ListedGradients all;
   list(reader, layer, box, all);
   const std::optional<TwoParts> two = two_to_add_up(all, parts_.contents.whole[layer]);
   if (!two)
@@ -121,7 +126,7 @@ void PartValues<Real>::add(const OpMeaning& means, std::uint64_t began) {
   }
   const GradientParts of{means.operation};
   // The device may have nothing of its own: no filters.
-  std::set<GradientParts> own;
+  ListedGradients own;
   list(reader, means.layer, box, own, means.operation);
   Part<Real> sum = own.contains(of) ? gradient(reader, means.layer, of, box, box, true) : Part<Real>(box);
   for (const Piece& piece : reader.of.come[means.layer][of])
@@ -195,8 +200,9 @@ template Part<double> PartValues<double>::gradient(const Reader&, std::uint32_t,
                                                    const Box&, const Box&, bool);
 template void PartValues<double>::hand_on(const Reader&, std::uint32_t, const GradientParts&, Part<double>&,
                                           std::vector<Box>&);
-template void PartValues<double>::list(const Reader&, std::uint32_t, const Box&, std::set<GradientParts>&,
+template void PartValues<double>::list(const Reader&, std::uint32_t, const Box&, ListedGradients&,
                                        OpId) const;
+template bool PartValues<double>::is_summand(const Reader&, OpId) const;
 template void PartValues<double>::add_up(const Reader&, std::uint32_t, const Box&);
 template void PartValues<double>::add(const OpMeaning&, std::uint64_t);
 template Part<double> PartValues<double>::own_terms(const Reader&, std::uint32_t, const Box&);
@@ -207,8 +213,8 @@ template Part<float> PartValues<float>::gradient(const Reader&, std::uint32_t, c
                                                  const Box&, const Box&, bool);
 template void PartValues<float>::hand_on(const Reader&, std::uint32_t, const GradientParts&, Part<float>&,
                                          std::vector<Box>&);
-template void PartValues<float>::list(const Reader&, std::uint32_t, const Box&, std::set<GradientParts>&,
-                                      OpId) const;
+template void PartValues<float>::list(const Reader&, std::uint32_t, const Box&, ListedGradients&, OpId) const;
+template bool PartValues<float>::is_summand(const Reader&, OpId) const;
 template void PartValues<float>::add_up(const Reader&, std::uint32_t, const Box&);
 template void PartValues<float>::add(const OpMeaning&, std::uint64_t);
 template Part<float> PartValues<float>::own_terms(const Reader&, std::uint32_t, const Box&);

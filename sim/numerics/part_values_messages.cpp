@@ -21,7 +21,11 @@ typename PartValues<Real>::Carried PartValues<Real>::send(const CommMeaning::Res
   }
   const Operation& operation = parts_.lesson.graph.operations[result.operation];
   if (box.empty()) return carried;
-  if (operation.phase == Phase::forward && operation.part == OperationPart::layer) {
+  if (operation.phase == Phase::forward && operation.part == OperationPart::loss) {
+    carried.part = loss_input(reader, result.layer, box);
+    return carried;
+  }
+  if (operation.phase == Phase::forward) {
     if (const auto own = reader.of.outputs.find(operation.layer); own != reader.of.outputs.end())
       for (const Piece& piece : own->second)
         if (overlap(piece.part.box, box)) carried.pass = piece.pass;
@@ -43,10 +47,10 @@ typename PartValues<Real>::Carried PartValues<Real>::send(const CommMeaning::Res
     carried.parts = parts_.contents.whole[result.layer];
     return carried;
   }
-  std::set<GradientParts> all;
+  ListedGradients all;
   list(reader, result.layer, box, all, result.operation);
   GradientParts parts;  // as far as the operation has added it up
-  for (const GradientParts& each : all)
+  for (const auto& [each, is_summand] : all)
     if (each.size() > parts.size()) parts = each;
   if (parts.empty())
     miss(
@@ -67,7 +71,8 @@ void PartValues<Real>::receive(const CommMeaning::Result& result, const CommMean
     for (const Carried* each : sent) of.images.push_back({intersection(each->part.box, to), now});
     return;
   }
-  const Phase phase = parts_.lesson.graph.operations[result.operation].phase;
+  const Operation& operation = parts_.lesson.graph.operations[result.operation];
+  const Phase phase = operation.phase;
   if (means.kind == CommMeaning::Kind::parts && !in_group) {
     for (const Carried* each : sent)
       if (Part<Real> part = cut(each->part, to); !part.box.empty())
@@ -96,8 +101,10 @@ void PartValues<Real>::receive(const CommMeaning::Result& result, const CommMean
   for (const Carried* each : sent) {
     Piece piece{cut(each->part, to), result.operation, now, in_group ? each->pass : std::nullopt};
     if (piece.part.box.empty()) continue;
-    (phase == Phase::forward ? of.outputs[result.layer] : of.gradients[result.layer][each->parts])
-        .push_back(std::move(piece));
+    Pieces& made = phase != Phase::forward                 ? of.gradients[result.layer][each->parts]
+                   : operation.part == OperationPart::loss ? of.losses[result.layer]
+                                                           : of.outputs[result.layer];
+    made.push_back(std::move(piece));
   }
 }
 

@@ -54,30 +54,10 @@ std::string slow_learning(const NumericsSpec& spec, const PreparedRun& run) {
       run.graph->model.name, run.plan.images, format_time(seconds));
 }
 
-namespace {
-
-/// Whole operations that are placed one by one may get what values are not made of: a mask or indices in place of an input,
-/// or the loss of another device. pardnn keeps these together in most networks.
-std::vector<LearntPoint> learnt(const NumericsSpec& spec, const PreparedRun& run) {
-  const LearningData data = load_data(spec.data, run.graph->model.input, classes_of(*run.graph), spec.seed);
-  try {
-    return learn(spec, data, run.plan, *run.graph, run.machine, run.cost);
-  } catch (const MissingValue& missing) {
-    const Meaning& meaning = *run.plan.meaning;
-    const bool is_placed_whole = !meaning.has_images.empty() && meaning.layouts.empty();
-    if (!is_placed_whole) throw;
-    throw InputError(
-        spec.pos, fmt::format("numerics: the values of operations are not all followed where they are placed "
-                              "({}); strategy.method: pardnn places them together more often",
-                              missing.what()));
-  }
-}
-
-}  // namespace
-
 std::vector<LearningPoint> learning_of(const NumericsSpec& spec, const PreparedRun& run) {
+  const LearningData data = load_data(spec.data, run.graph->model.input, classes_of(*run.graph), spec.seed);
   std::vector<LearningPoint> points;
-  for (const LearntPoint& point : learnt(spec, run)) {
+  for (const LearntPoint& point : learn(spec, data, run.plan, *run.graph, run.machine, run.cost)) {
     if (!std::isfinite(point.loss))
       throw InputError(spec.pos,
                        fmt::format("numerics: after {} steps the loss is no finite number any more; "

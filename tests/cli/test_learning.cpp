@@ -43,6 +43,24 @@ TEST_CASE("numerics: schedules and tables of the same sums learn the same, at th
   }
 }
 
+TEST_CASE("numerics: wherever operations are placed, the same is learnt") {
+  const Workplace place;
+  const auto points = [&](const std::string& method) {
+    const Finished run = learnt(place, "{kind: pardnn, parts: 4, method: " + method + "}");
+    CAPTURE(run.err);
+    REQUIRE(run.exit_code == 0);
+    return nlohmann::json::parse(run.out)["runs"][0]["learning"];
+  };
+  const nlohmann::json own = points("pardnn"), random = points("random");
+  REQUIRE(own.size() == 6);
+  REQUIRE(random.size() == 6);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    CHECK(random[i]["loss"].get<double>() == doctest::Approx(own[i]["loss"].get<double>()).epsilon(1e-9));
+    CHECK(random[i]["accuracy"] == own[i]["accuracy"]);
+    CHECK(random[i]["time_s"].get<double>() > own[i]["time_s"].get<double>());
+  }
+}
+
 TEST_CASE("numerics: what is not followed is refused in one line, and so is a loss without bounds") {
   const Workplace place;
   const auto refuses = [](const Finished& run, const std::string& what) {
@@ -57,6 +75,5 @@ TEST_CASE("numerics: what is not followed is refused in one line, and so is a lo
                  {"--set", "training={global_batch: 64, optimizer: sgd, dataset: {samples: 1438}}"}),
           "not followed yet");
   refuses(learnt(place, "{kind: auto}"), "kind: auto");
-  refuses(learnt(place, "{kind: pardnn, parts: 4, method: random}"), "where they are placed");
   refuses(learnt(place, "{kind: single}", {"--set", "numerics.learning_rate=1000"}), "no finite number");
 }
