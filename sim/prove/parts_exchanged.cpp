@@ -242,7 +242,7 @@ std::vector<Value> PartsProver::merged(const Device& device, TaskId t, const Com
   if (!left.empty() || (adds && sum.terms.empty())) return apart;
   Box work = box;
   work[Box::inputs] = maps_.work(result.layer)[Box::inputs];
-  if (adds && !cover_error(sum.terms, result.operation, work)) sum.terms.clear();
+  if (adds && !cover_error(sum.terms, {result.operation, 0}, work)) sum.terms.clear();
   return {sum};
 }
 

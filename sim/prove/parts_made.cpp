@@ -38,6 +38,7 @@ void PartsProver::write(Device& device, TaskId t, const OpMeaning& means, const 
       if (work[Box::columns] == all[Box::columns]) value.box[Box::columns] = input[Box::columns];
       const auto input_layer = static_cast<std::uint32_t>(inputs[k]);
       Value of_input = value;
+      of_input.terms.front().way = ways_.longer(0, {operation.layer, k});
       if (std::holds_alternative<Custom>(graph_.model.layers[operation.layer].kind))
         add_to_read(device, t, operation, input_layer, of_input);
       keep(device.gradients[{m, input_layer}], std::move(of_input));
@@ -144,11 +145,9 @@ void PartsProver::add_all(Device& device, TaskId t, const OpMeaning& means) {
       }
       for (const Box& rest : difference(region, part.box)) next.emplace_back(rest, terms);
       const std::optional<Terms> both = joined(terms, part.terms);
-      if (!both) {
-        terms_of(means.layer, region);  // where an operation has two of the terms this is not covered
+      if (!both)
         throw Refuted(fmt::format("{}: a part of the gradient of {} is added twice", at(device, t),
                                   of_layer(means.layer, intersection(region, part.box))));
-      }
       next.emplace_back(intersection(region, part.box), std::move(*both));
     }
     regions = std::move(next);
@@ -177,11 +176,9 @@ void PartsProver::add_parts(Device& device, TaskId t, const OpMeaning& means) {
       if (has.empty()) continue;
       std::vector<Box>& all = by_term[term];
       for (const Box& other : all)
-        if (overlap(other, has)) {
-          terms_of(means.layer, box);
+        if (overlap(other, has))
           throw Refuted(fmt::format("{}: what {} makes for the gradient of {} is added twice", at(device, t),
                                     graph_.operations[term.operation].name, of_layer(means.layer, has)));
-        }
       all.push_back(has);
     }
   Terms terms;
@@ -201,22 +198,17 @@ void PartsProver::add_parts(Device& device, TaskId t, const OpMeaning& means) {
 
 Box PartsProver::elements_of(const Term& term, std::uint32_t layer) const {
   const Operation& operation = graph_.operations[term.operation];
-  Box none = maps_.tensor(layer);
-  none[Box::images] = {};
-  return elements_of(operation, term.work, layer).value_or(none);
-}
-
-std::optional<Box> PartsProver::elements_of(const Operation& operation, const Box& work,
-                                            std::uint32_t layer) const {
-  if (operation.part == OperationPart::loss && operation.layer == layer) return work;
-  for (const auto& [reader, k] : readers_[layer]) {
-    if (reader == operation.layer && operation.part == OperationPart::layer)
-      return maps_.read(reader, k, work);
-    if (data_gradient_[reader]) continue;
-    if (const std::optional<Box> through = elements_of(operation, work, reader))
-      return maps_.read(reader, k, *through);
+  if (term.way == 0 && operation.part == OperationPart::loss && operation.layer == layer) return term.work;
+  const auto& [before, by] = ways_.last(term.way);
+  const auto& [read_by, k] = by;
+  if (term.way == 0 || graph_.model.layers[read_by].inputs[k] != static_cast<LayerIndex>(layer)) {
+    Box none = maps_.tensor(layer);
+    none[Box::images] = {};
+    return none;
   }
-  return std::nullopt;
+  const bool is_own = before == 0 && operation.part == OperationPart::layer;
+  return maps_.read(read_by, k,
+                    is_own ? term.work : elements_of({term.operation, term.work, before}, read_by));
 }
 
 void PartsProver::take_in_gradients(Device& device, TaskId t, const OpMeaning& means) {
@@ -260,7 +252,7 @@ void PartsProver::check_gradient(const Device& device, std::uint32_t layer, Task
       for (const Value& value : found->second)
         if (value.micro_batch == m && is_before(device, value.task, t))
           terms.insert(terms.end(), value.terms.begin(), value.terms.end());
-    if (const std::optional<std::string> error = cover_error(terms, *op, parameter_part(layer, box)))
+    if (const std::optional<std::string> error = cover_error(terms, {*op, 0}, parameter_part(layer, box)))
       throw Refuted(fmt::format("{}: of the gradient of {} of micro-batch {}, a part {}", at(device, t),
                                 graph_.model.layers[layer].name, m, *error));
   }

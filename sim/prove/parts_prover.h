@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/tensor_bytes.h"
+#include "sim/prove/gradient_ways.h"
 #include "sim/prove/layer_maps.h"
 #include "sim/prove/parameter_parts.h"
 #include "sim/prove/prove_memory.h"
@@ -27,6 +28,7 @@ using Kind = CommMeaning::Kind;
 struct Term {
   OpId operation;
   Box work;
+  Way way = 0;
   auto operator<=>(const Term&) const = default;
 };
 using Terms = std::vector<Term>;  ///< ascending, each once
@@ -80,7 +82,7 @@ class PartsProver : public ParameterParts {
   void check_sum(const std::vector<std::size_t>& parameters, const std::vector<EndpointId>& group) override;
 
  private:
-  using Slot = std::pair<std::uint32_t, std::size_t>;  ///< a layer, and which of its inputs
+  using Slot = GradientWays::Slot;
 
   // What the graph says.
 
@@ -89,8 +91,7 @@ class PartsProver : public ParameterParts {
   void read_graph();
   /// The terms that the gradient of some elements of a layer's output is the sum of. Kept: where many layers
   /// read many, each asks for those of the others again.
-  const std::map<OpId, Box>& terms_of(std::uint32_t layer, const Box& elements) const;
-  void add_term(OpId op, const Box& work, std::map<OpId, Box>& terms) const;
+  const std::map<Maker, Box>& terms_of(std::uint32_t layer, const Box& elements) const;
 
   // Text.
 
@@ -139,7 +140,8 @@ class PartsProver : public ParameterParts {
   /// one that adds it up.
   std::vector<Value> complete_gradients(const Device& device, std::int64_t micro_batch, std::uint32_t layer,
                                         const std::vector<Value>& values) const;
-  bool is_complete(std::uint32_t layer, const Box& box, const Terms& terms) const;
+  /// Of a part of an operation's work, what terms do not have once.
+  static std::vector<Box> not_once(const Terms& terms, const Maker& maker, const Box& wanted);
   bool is_sum(OpId op) const;
   static void keep_only(OpId op, std::vector<Value>& values);
   /// Those of `wanted` of which most is added up, in parts without elements in common.
@@ -149,7 +151,7 @@ class PartsProver : public ParameterParts {
                                     OpId only = no_meaning) const;
   /// Whether the parts of an operation cover a part of its work, each element once. What lies outside of it
   /// makes nothing for the elements in question.
-  static std::optional<std::string> cover_error(const Terms& terms, OpId op, const Box& wanted);
+  static std::optional<std::string> cover_error(const Terms& terms, const Maker& maker, const Box& wanted);
   void read_gradient(const Device& device, TaskId t, const OpMeaning& reader, std::uint32_t layer,
                      const Box& wanted) const;
 
@@ -202,7 +204,6 @@ class PartsProver : public ParameterParts {
   void add_parts(Device& device, TaskId t, const OpMeaning& means);
   /// Of a layer's output, those for whose gradient a term makes anything.
   Box elements_of(const Term& term, std::uint32_t layer) const;
-  std::optional<Box> elements_of(const Operation& operation, const Box& work, std::uint32_t layer) const;
 
   // Parameters.
 
@@ -325,7 +326,8 @@ class PartsProver : public ParameterParts {
   std::int64_t micro_batches_ = 1;
   std::uint32_t lane_count_ = 1;  ///< replicas of the groups
   LayerMaps maps_;
-  mutable std::map<std::pair<std::uint32_t, Box>, std::map<OpId, Box>> terms_;  ///< by layer and elements
+  mutable std::map<std::pair<std::uint32_t, Box>, std::map<Maker, Box>> terms_;  ///< by layer and elements
+  mutable GradientWays ways_;
   std::vector<double> made_bytes_;                                              ///< by operation
   std::vector<std::vector<Slot>> readers_;                                      ///< by layer
   std::vector<std::optional<OpId>> data_gradient_, loss_gradient_, weight_gradient_;  ///< by layer
@@ -351,3 +353,4 @@ class PartsProver : public ParameterParts {
 
 }  // namespace parts
 }  // namespace convoy::prove
+  std::vector<bool> reads_images_;                      ///< by operation

@@ -97,7 +97,10 @@ void PartsProver::find_handed_on(const Device& device, const Device::Outputs& am
     if (complete) of_reader = complete_gradients(device, micro_batch, reader, of_reader);
     for (Value& value : of_reader) {
       value.box = maps_.handed_on(reader, k, value.box);
-      if (!value.box.empty()) found.push_back(std::move(value));
+      if (value.box.empty()) continue;
+      for (Term& term : value.terms) term.way = ways_.longer(term.way, {reader, k});
+      std::sort(value.terms.begin(), value.terms.end());
+      found.push_back(std::move(value));
     }
   }
 }
@@ -109,34 +112,37 @@ std::vector<Value> PartsProver::complete_gradients(const Device& device, std::in
   std::vector<Box> left{maps_.tensor(layer)};
   if (const auto sent = device.sent_parts.find({micro_batch, layer}); sent != device.sent_parts.end())
     for (const Box& box : sent->second) subtract(left, box);
-  const auto keep = [&](const Value& value, const Box& box) {
-    if (box.empty() || !is_complete(layer, box, value.terms)) return false;
-    std::vector<Box> fresh;
-    for (const Box& other : left)
-      if (overlap(other, box)) fresh.push_back(intersection(other, box));
-    subtract(left, box);
-    for (const Box& part : fresh) {
-      complete.push_back(value);
-      complete.back().box = part;
-    }
-    return true;
-  };
   for (const Value& value : values) {
-    if (keep(value, value.box)) continue;
-    for (const IndexRange& range : value.box[Box::channels])
-      for (std::int64_t c = range.begin; c < range.end; ++c) {
-        Box channel = value.box;
-        channel[Box::channels] = {{c, c + 1}};
-        keep(value, channel);
-      }
+    std::vector<Box> whole{value.box};
+    for (const auto& [maker, work] : terms_of(layer, value.box)) {
+      if (!cover_error(value.terms, maker, work)) continue;
+      for (const Box& wrong : not_once(value.terms, maker, work))
+        subtract(whole, elements_of({maker.first, wrong, maker.second}, layer));
+    }
+    for (const Box& box : whole) {
+      for (const Box& other : left)
+        if (overlap(other, box)) {
+          complete.push_back(value);
+          complete.back().box = intersection(other, box);
+        }
+      subtract(left, box);
+    }
   }
   return complete;
 }
 
-bool PartsProver::is_complete(std::uint32_t layer, const Box& box, const Terms& terms) const {
-  const std::map<OpId, Box>& all = terms_of(layer, box);
-  return std::none_of(all.begin(), all.end(),
-                      [&](const auto& term) { return cover_error(terms, term.first, term.second); });
+std::vector<Box> PartsProver::not_once(const Terms& terms, const Maker& maker, const Box& wanted) {
+  std::vector<Box> missing{wanted}, twice, parts;
+  for (const Term& term : terms) {
+    if (term.operation != maker.first || term.way != maker.second || !overlap(term.work, wanted)) continue;
+    const Box part = intersection(term.work, wanted);
+    for (const Box& other : parts)
+      if (overlap(other, part)) twice.push_back(intersection(other, part));
+    parts.push_back(part);
+    subtract(missing, part);
+  }
+  missing.insert(missing.end(), twice.begin(), twice.end());
+  return missing;
 }
 
 bool PartsProver::is_sum(OpId op) const {
@@ -172,11 +178,12 @@ std::vector<Value> PartsProver::best_gradients(const Device& device, TaskId t, s
   return best;
 }
 
-std::optional<std::string> PartsProver::cover_error(const Terms& terms, OpId op, const Box& wanted) {
+std::optional<std::string> PartsProver::cover_error(const Terms& terms, const Maker& maker,
+                                                    const Box& wanted) {
   std::vector<Box> parts;
   double volume = 0;
   for (const Term& term : terms) {
-    if (term.operation != op || !overlap(term.work, wanted)) continue;
+    if (term.operation != maker.first || term.way != maker.second || !overlap(term.work, wanted)) continue;
     parts.push_back(intersection(term.work, wanted));
     volume += parts.back().volume();
   }
@@ -187,8 +194,9 @@ std::optional<std::string> PartsProver::cover_error(const Terms& terms, OpId op,
 
 void PartsProver::read_gradient(const Device& device, TaskId t, const OpMeaning& reader, std::uint32_t layer,
                                 const Box& wanted) const {
-  const std::map<OpId, Box>& all = terms_of(layer, wanted);
-  if (all.empty()) return;
+  if (terms_of(layer, wanted).empty()) return;
+  const std::map<Maker, Box>& all =
+      terms_of(layer, maps_.tensor(layer));  // some make nothing for what is wanted
   const auto refuse = [&](const std::string& what) {
     throw Refuted(fmt::format("{}: {} needs the gradient of {}: {}", at(device, t),
                               graph_.operations[reader.operation].name, of_layer(layer, wanted), what));
@@ -196,11 +204,11 @@ void PartsProver::read_gradient(const Device& device, TaskId t, const OpMeaning&
   std::vector<Box> missing{wanted};
   for (const Value& value : best_gradients(device, t, reader.micro_batch, layer, {wanted})) {
     subtract(missing, value.box);
-    for (const auto& [op, work] : terms_of(layer, value.box))
-      if (const std::optional<std::string> error = cover_error(value.terms, op, work))
-        refuse(fmt::format("of its sum, what {} makes {}", graph_.operations[op].name, *error));
+    for (const auto& [maker, work] : terms_of(layer, value.box))
+      if (const std::optional<std::string> error = cover_error(value.terms, maker, work))
+        refuse(fmt::format("of its sum, what {} makes {}", graph_.operations[maker.first].name, *error));
     for (const Term& term : value.terms)
-      if (!all.contains(term.operation))
+      if (!all.contains({term.operation, term.way}))
         refuse(fmt::format("{} is no part of it", graph_.operations[term.operation].name));
   }
   for (const Box& box : missing) {  // what nothing reads has no gradient
@@ -228,7 +236,7 @@ void PartsProver::read_all(const Device& device, TaskId t, const OpMeaning& mean
     if (!found) throw NotCovered(fmt::format("what {} reads of {}", operation.name, read.name));
   }
   if (operation.part != OperationPart::layer) return;
-  if (operation.phase != Phase::data_gradient)
+  if (reads_images_[means.operation])
     for (std::size_t k = 0; k < inputs.size(); ++k)
       if (reads_images(inputs[k]) &&
           !read_view(device, t, means, inputs[k], maps_.read(operation.layer, k, work)))

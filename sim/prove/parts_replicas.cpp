@@ -187,7 +187,7 @@ void PartsProver::check_sum(const std::vector<std::size_t>& parameters,
                 if (value.micro_batch == m) terms.insert(terms.end(), value.terms.begin(), value.terms.end());
           }
           if (const std::optional<std::string> error =
-                  cover_error(terms, *weight_gradient_[use], parameter_part(use, part)))
+                  cover_error(terms, {*weight_gradient_[use], 0}, parameter_part(use, part)))
             throw Refuted(fmt::format("{}: of the gradient of {} of micro-batch {}, a part {}",
                                       machine_.endpoint_name(devices.front()), graph_.model.layers[use].name,
                                       m, *error));

@@ -174,19 +174,23 @@ std::vector<Value> PartsProver::sent_gradients(const Device& device, TaskId t, c
   if (carries.kind == Kind::results) {
     std::vector<Value> found;
     find_gradients(device, device.gradients, t, carries.micro_batch, result.layer, found);
+    // Where it makes nothing for an element, zero is sent.
     std::erase_if(found, [&](const Value& value) {
-      return value.maker != result.operation || intersection(value.box, box) != box;
+      return value.maker != result.operation || !has_all(value, result.layer, box);
     });
-    values.clear();
-    if (!found.empty()) values = {found.back()};
-    if (!found.empty()) values.front().box = box;
+    values.clear();  // the newest; several where the operation reads the tensor in several ways
+    for (auto value = found.rbegin(); value != found.rend(); ++value)
+      if (std::all_of(values.begin(), values.end(),
+                      [&](const Value& other) { return joined(other.terms, value->terms).has_value(); })) {
+        values.push_back(*value);
+        values.back().box = box;
+      }
   }
   // A part of a gradient may have nothing for these elements.
   std::vector<Value> others;
   if (carries.kind == Kind::parts)
     find_gradients(device, device.gradients, t, carries.micro_batch, result.layer, others);
-  const std::map<OpId, Box>& terms = terms_of(result.layer, box);
-  if (values.empty() && others.empty() && !terms.empty())
+  if (values.empty() && others.empty() && !terms_of(result.layer, box).empty())
     throw Refuted(
         fmt::format("{}: does not wait for the gradient of {}", at(device, t), of_layer(result.layer, box)));
   return values;

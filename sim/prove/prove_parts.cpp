@@ -31,6 +31,7 @@ PartsProver::PartsProver(const Plan& plan, const TrainingGraph& graph, const Mac
       weight_gradient_(graph.model.layers.size()),
       is_in_place_(graph.model.layers.size(), false),
       runs_again_(graph.model.layers.size(), false),
+      reads_images_(graph.operations.size(), false),
       buffers_of_(graph.operations.size()),
       devices_(machine.endpoint_count()),
       users_(plan.communications.size()),
@@ -117,7 +118,10 @@ void PartsProver::read_graph() {
     if (op.part == OperationPart::loss) loss_gradient_[op.layer] = id;
   }
   for (const Buffer& buffer : graph_.buffers)
-    if (buffer.role == BufferRole::output) is_in_place_[buffer.layer] = false;
+    if (buffer.role == BufferRole::output)
+      is_in_place_[buffer.layer] = false;
+    else if (buffer.role == BufferRole::image)
+      for (const OpId op : buffer.uses) reads_images_[op] = true;
   // As much as an operation makes: its output, gradients, masks, indices.
   for (std::uint32_t b = 0; b < graph_.buffers.size(); ++b)
     if (const BufferRole role = graph_.buffers[b].role;
@@ -141,25 +145,22 @@ void PartsProver::read_graph() {
   }
 }
 
-const std::map<OpId, Box>& PartsProver::terms_of(std::uint32_t layer, const Box& elements) const {
+const std::map<Maker, Box>& PartsProver::terms_of(std::uint32_t layer, const Box& elements) const {
   if (const auto known = terms_.find({layer, elements}); known != terms_.end()) return known->second;
-  std::map<OpId, Box> terms;
-  if (!elements.empty() && loss_gradient_[layer]) add_term(*loss_gradient_[layer], elements, terms);
-  for (const auto& [reader, k] : readers_[layer]) {
+  std::map<Maker, Box> terms;
+  if (!elements.empty() && loss_gradient_[layer]) terms[{*loss_gradient_[layer], 0}] = elements;
+  for (const Slot& reader : readers_[layer]) {
     if (elements.empty()) break;
-    const Box read = maps_.readers(reader, k, elements);
+    const auto& [read_by, k] = reader;
+    const Box read = maps_.readers(read_by, k, elements);
     if (read.empty()) continue;
-    if (data_gradient_[reader])
-      add_term(*data_gradient_[reader], read, terms);
+    if (data_gradient_[read_by])
+      terms[{*data_gradient_[read_by], ways_.longer(0, reader)}] = read;
     else
-      for (const auto& [op, work] : terms_of(reader, read)) add_term(op, work, terms);
+      for (const auto& [maker, work] : terms_of(read_by, read))
+        terms[{maker.first, ways_.longer(maker.second, reader)}] = work;
   }
   return terms_.try_emplace({layer, elements}, std::move(terms)).first->second;
-}
-
-void PartsProver::add_term(OpId op, const Box& work, std::map<OpId, Box>& terms) const {
-  if (!terms.try_emplace(op, work).second)
-    throw NotCovered(fmt::format("{} reads a tensor in two ways", graph_.operations[op].name));
 }
 
 std::string PartsProver::at(const Device& device, TaskId t) const {

@@ -42,13 +42,6 @@ std::vector<double> result_bytes(const TrainingGraph& graph, double images) {
   return bytes;
 }
 
-bool reads_images(const TrainingGraph& graph, const Operation& operation, const Buffer& images, OpId id) {
-  const std::vector<LayerIndex>& inputs = graph.model.layers[operation.layer].inputs;
-  const bool of_images = std::find(inputs.begin(), inputs.end(), image_input) != inputs.end();
-  return of_images && id >= images.born && id <= images.dies &&
-         (operation.phase == Phase::forward || operation.phase == Phase::weight_gradient);
-}
-
 double sum(const std::array<double, memory_class_count>& bytes) {
   double total = 0;
   for (const double b : bytes) total += b;
@@ -129,8 +122,7 @@ OperationDag operation_dag(const StrategyInput& input, double images, std::uint3
     const auto node = static_cast<NodeId>(nodes.size());
     nodes.push_back({OperationDag::Content::images, 0, "images", MemoryClass::activations});
     figures.push_back({0, image_buffer->bytes_per_image * images, 0});
-    for (OpId id = 0; id < graph.operations.size(); ++id)
-      if (reads_images(graph, graph.operations[id], *image_buffer, id)) edges.emplace_back(node, id);
+    for (const OpId id : image_buffer->uses) edges.emplace_back(node, id);
   }
 
   for (OpId id = 0; id < graph.operations.size(); ++id) {

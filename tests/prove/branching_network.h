@@ -57,7 +57,8 @@ inline std::string branching_network(Dice& dice, bool reads_twice) {
         conv(fmt::format("depth{}", block), 3, ", groups: 8");
         break;
       case 5:
-        add(fmt::format("name: twice{0}, kind: add, inputs: [act{0}, act{0}]", block));
+        add(fmt::format("name: twice{0}, kind: {1}, inputs: [act{0}, act{0}]", block,
+                        dice.one_of<std::string>({"add", "multiply"})));
         break;
       default:
         add(fmt::format("name: double{0}, kind: concat, inputs: [act{0}, act{0}]", block));
