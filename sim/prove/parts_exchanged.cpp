@@ -41,6 +41,7 @@ PartsProver::Brought PartsProver::brought_by(CommId comm, const CommMeaning& car
         for (Value& value : held(devices_[e], own, carries, result, in_layout(result.from, e, all)))
           values.push_back(std::move(value));
       }
+      const bool is_copy = !is_halo(result, *group);
       std::optional<Box> before;  // many members are to have the same
       std::vector<Value> of_box;
       for (const EndpointId e : *group) {
@@ -49,7 +50,10 @@ PartsProver::Brought PartsProver::brought_by(CommId comm, const CommMeaning& car
         if (before != box)
           of_box = merged(devices_[e], task_of_.at({devices_[e].role, comm}), carries, result, values, box);
         before = box;
-        for (const Value& value : of_box) brought[e].emplace_back(i, value);
+        for (const Value& value : of_box) {
+          brought[e].emplace_back(i, value);
+          brought[e].back().second.is_copy = is_copy;
+        }
       }
     }
   return brought;
@@ -163,6 +167,15 @@ std::vector<Value> PartsProver::held(const Device& device, TaskId t, const CommM
     throw Refuted(fmt::format("{}: does not wait for what {} makes of {}", at(device, t),
                               graph_.operations[result.operation].name, of_layer(result.layer, box)));
   return values;
+}
+
+bool PartsProver::is_halo(const CommMeaning::Result& result, const std::vector<EndpointId>& group) const {
+  if (result.to == no_meaning || !meaning_.layouts[result.to].front().rows) return false;
+  const Box all = whole(result);
+  return std::all_of(group.begin(), group.end(), [&](EndpointId e) {
+    const Box own = in_layout(result.from, e, all);
+    return own.empty() || intersection(own, in_layout(result.to, e, all)) == own;
+  });
 }
 
 std::vector<Value> PartsProver::newest(std::vector<Value> values, const Box& box) {

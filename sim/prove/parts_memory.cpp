@@ -14,49 +14,138 @@ void PartsProver::check_memory() const {
 
 std::vector<NeededBytes> PartsProver::needed_bytes(const Device& device) const {
   Positions positions;
-  BufferUses all = buffer_uses(device, positions);
+  const BufferUses all = buffer_uses(device, positions);
   std::vector<NeededBytes> needed;
-  for (auto& [of, uses] : all) {
+  for (const auto& [of, uses] : all) {
     const auto& [b, micro_batch] = of;
     const Buffer& buffer = graph_.buffers[b];
     if (buffer.role == BufferRole::image || buffer.role == BufferRole::other) {
       add_other(buffer, uses, needed);
       continue;
     }
-    std::vector<const Value*> values = values_in(device, buffer, micro_batch);
-    if (values.empty()) continue;
-    // As it is sent, which may be without the copy of another precision that a reader makes.
-    const double element_bytes = std::min(
-        buffer.bytes_per_image * static_cast<double>(maps_.images()) / maps_.tensor(buffer.layer).volume(),
-        tensor_bytes_.of_value(static_cast<LayerIndex>(buffer.layer)));
-    std::reverse(uses.begin(), uses.end());
-    std::map<std::optional<std::uint32_t>, std::vector<Box>> there;  // by pass: of earlier values
-    const auto sent = device.sent_parts.find({micro_batch, buffer.layer});
-    for (const Value* value : values) {
-      const std::optional<std::size_t> there_from = position_of(device, positions, *value, uses);
-      if (!there_from) continue;
-      std::vector<Box>& earlier = there[value->pass];
-      std::vector<Box> fresh{value->box};
-      for (const Box& box : earlier) subtract(fresh, box);
-      if (buffer.role == BufferRole::output_gradient) {
-        // What another device adds up is none of this one's, and may come back as a whole.
-        if (sent != device.sent_parts.end())
-          for (const Box& box : sent->second) subtract(fresh, box);
-        for (const Value* later : values)
-          if (later->number > value->number && has_come(device, *later)) subtract(fresh, later->box);
-      }
-      earlier.insert(earlier.end(), fresh.begin(), fresh.end());
-      for (const BufferUse& use : uses) {  // the last of them first
-        if (use.position < *there_from || (value->pass && *value->pass != use.pass)) continue;
-        double elements = 0;
-        for (const Box& box : fresh) elements += intersection(box, use.box).volume();
-        subtract(fresh, use.box);
-        if (elements > 0)
-          needed.push_back({*there_from, use.position, buffer.memory_class, elements * element_bytes});
-      }
-    }
+    const std::vector<const Value*> values = values_in(device, buffer, micro_batch);
+    if (buffer.role == BufferRole::output)
+      add_outputs(device, positions, buffer, values, uses, needed);
+    else
+      add_gradients(device, positions, {micro_batch, buffer.layer}, buffer, values, uses, needed);
   }
   return needed;
+}
+
+void PartsProver::add_gradients(const Device& device, const Positions& positions,
+                                const std::pair<std::int64_t, std::uint32_t>& of, const Buffer& buffer,
+                                const std::vector<const Value*>& values, const std::vector<BufferUse>& uses,
+                                std::vector<NeededBytes>& needed) const {
+  std::vector<Box> earlier;
+  const auto sent = device.sent_parts.find(of);
+  for (const Value* value : values) {
+    const std::optional<std::size_t> from = position_of(device, positions, *value, uses);
+    if (!from) continue;
+    std::vector<Box> fresh{value->box};
+    for (const Box& box : earlier) subtract(fresh, box);
+    // What another device adds up is none of this one's, and may come back as a whole.
+    if (sent != device.sent_parts.end())
+      for (const Box& box : sent->second) subtract(fresh, box);
+    for (const Value* later : values)
+      if (later->number > value->number && has_come(device, *later)) subtract(fresh, later->box);
+    earlier.insert(earlier.end(), fresh.begin(), fresh.end());
+    add_until_last_use(fresh, *from, uses, buffer.memory_class, bytes_of_value(buffer), needed);
+  }
+}
+
+void PartsProver::add_until_last_use(std::vector<Box> boxes, std::size_t from,
+                                     const std::vector<BufferUse>& uses, MemoryClass memory_class,
+                                     double value_bytes, std::vector<NeededBytes>& needed) {
+  for (auto use = uses.rbegin(); use != uses.rend() && use->position >= from; ++use) {
+    double elements = 0;
+    for (const Box& box : boxes) elements += intersection(box, use->box).volume();
+    subtract(boxes, use->box);
+    if (elements > 0) needed.push_back({from, use->position, memory_class, elements * value_bytes});
+  }
+}
+
+void PartsProver::add_outputs(const Device& device, const Positions& positions, const Buffer& buffer,
+                              const std::vector<const Value*>& values, const std::vector<BufferUse>& uses,
+                              std::vector<NeededBytes>& needed) const {
+  struct Held {
+    const Value* value;
+    std::vector<Box> boxes;  // without elements in common
+    std::size_t from;        // the first operation that it can be there for
+    std::optional<std::size_t> first{}, last{};
+    std::vector<BufferUse> reads{};
+
+    double volume() const {
+      double sum = 0;
+      for (const Box& box : boxes) sum += box.volume();
+      return sum;
+    }
+    bool has(const Box& box) const { return boxes.size() == 1 && intersection(boxes.front(), box) == box; }
+    void read(const BufferUse& use) {
+      first = std::min(first.value_or(use.position), use.position);
+      last = std::max(last.value_or(use.position), use.position);
+      reads.push_back(use);
+    }
+  };
+  std::vector<Held> all;
+  for (const Value* value : values) {
+    if (!value->terms.empty()) continue;
+    Held held{value, {value->box}, there_from(device, positions, *value)};
+    for (const Held& other : all)  // what comes beside the others is what these do not have
+      if (!value->is_copy && !other.value->is_copy && other.value->pass == value->pass)
+        for (const Box& box : other.boxes) subtract(held.boxes, box);
+    std::erase_if(held.boxes, [](const Box& box) { return box.empty(); });
+    all.push_back(std::move(held));
+  }
+  std::vector<std::pair<const BufferUse*, std::vector<Held*>>> open;  // of several copies any may be read
+  for (const BufferUse& use : uses) {
+    std::vector<Held*> there, covering, exact;
+    for (Held& held : all) {
+      if (held.from > use.position || (held.value->pass && *held.value->pass != use.pass)) continue;
+      there.push_back(&held);
+      if (held.has(use.box)) covering.push_back(&held);
+      if (held.boxes == std::vector<Box>{use.box}) exact.push_back(&held);
+    }
+    if (exact.size() == 1 || covering.size() == 1) {
+      (exact.size() == 1 ? exact : covering).front()->read(use);
+    } else if (!covering.empty()) {
+      open.emplace_back(&use, std::move(covering));
+    } else {
+      std::vector<Box> left{use.box};
+      for (Held* held : there)
+        for (const Box& box : held->boxes) {
+          if (std::any_of(left.begin(), left.end(), [&](const Box& other) { return overlap(other, box); }))
+            held->read(use);
+          subtract(left, box);
+        }
+    }
+  }
+  for (const auto& [use, copies] : open) {
+    const auto is_held = [position = use->position](const Held* held) { return held->last >= position; };
+    if (std::any_of(copies.begin(), copies.end(), is_held)) continue;
+    (*std::min_element(copies.begin(), copies.end(), [](const Held* a, const Held* b) {
+      return a->volume() < b->volume();
+    }))->read(*use);
+  }
+  for (Held& held : all) {
+    if (!held.last) continue;
+    const double value_bytes = bytes_of_value(buffer);
+    if (!has_come(device, *held.value) || held.value->is_copy) {
+      const std::size_t from = has_come(device, *held.value) ? *held.first : held.from;
+      needed.push_back({from, *held.last, buffer.memory_class, held.volume() * value_bytes});
+      continue;
+    }
+    // Beside others, of which some may have the same elements.
+    std::sort(held.reads.begin(), held.reads.end(),
+              [](const BufferUse& a, const BufferUse& b) { return a.position < b.position; });
+    add_until_last_use(held.boxes, *held.first, held.reads, buffer.memory_class, value_bytes, needed);
+  }
+}
+
+double PartsProver::bytes_of_value(const Buffer& buffer) const {
+  // As it is sent, which may be without the copy of another precision that a reader makes.
+  return std::min(
+      buffer.bytes_per_image * static_cast<double>(maps_.images()) / maps_.tensor(buffer.layer).volume(),
+      tensor_bytes_.of_value(static_cast<LayerIndex>(buffer.layer)));
 }
 
 std::vector<const Value*> PartsProver::values_in(const Device& device, const Buffer& buffer,
@@ -86,18 +175,12 @@ void PartsProver::add_other(const Buffer& buffer, const std::vector<BufferUse>& 
                             std::vector<NeededBytes>& needed) const {
   const std::uint32_t layer = graph_.operations[buffer.born].layer;
   if (buffer.role == BufferRole::image) return add_images(buffer, layer, uses, needed);
-  // What a pass that drops it has made is made again.
-  const auto first =
-      std::find_if(uses.begin(), uses.end(), [](const BufferUse& use) { return !use.is_dropped; });
-  if (first == uses.end() || buffer.bytes_per_image == 0) return;
-  const Box whole = maps_.tensor(layer), &own = first->box;
-  double share = 1;
-  for (const Box::Axis axis : {Box::images, Box::channels, Box::rows, Box::columns})
-    share *= static_cast<double>(count(own[axis])) / static_cast<double>(count(whole[axis]));
-  // What is done image by image lives more than once.
-  if (std::all_of(first, uses.end(), [&](const BufferUse& use) { return use.box == own; }))
-    needed.push_back({first->position, uses.back().position, buffer.memory_class,
-                      share * buffer.bytes_per_image * static_cast<double>(maps_.images())});
+  const Box whole = maps_.tensor(layer);
+  const double bytes = buffer.bytes_per_image * static_cast<double>(maps_.images()) / whole.volume();
+  for (const BufferUse& made : uses) {
+    if (!made.makes || made.is_dropped) continue;  // what a pass that drops it has made is made again
+    add_until_last_use({made.box}, made.position, uses, buffer.memory_class, bytes, needed);
+  }
 }
 
 void PartsProver::add_images(const Buffer& buffer, std::uint32_t layer, const std::vector<BufferUse>& uses,
@@ -138,11 +221,12 @@ PartsProver::BufferUses PartsProver::buffer_uses(const Device& device, Positions
                                                     runs_again_[operation.layer]);
       const Box work = in_layout(means->layout, device.endpoint, maps_.work(operation.layer));
       for (const std::uint32_t b : buffers_of_[means->operation]) {
-        // As by read_all: a data gradient does not read images.
-        if (graph_.buffers[b].role == BufferRole::image && operation.phase == Phase::data_gradient) continue;
+        const OpId born = graph_.buffers[b].born;
+        const bool makes = means->operation == born;
         for (Box& box : boxes_used(graph_.buffers[b], operation, work))
           if (!box.empty())
-            uses[{b, means->micro_batch}].push_back({position, means->pass, is_dropped, std::move(box)});
+            uses[{b, means->micro_batch}].push_back(
+                {position, means->pass, is_dropped, makes, std::move(box)});
       }
     }
   return uses;
@@ -198,19 +282,25 @@ bool PartsProver::has_come(const Device& device, const Value& value) const {
   return plan_.roles[device.role].program[value.task].kind != Task::Kind::compute;
 }
 
+std::size_t PartsProver::there_from(const Device& device, const Positions& positions,
+                                    const Value& value) const {
+  const std::vector<std::uint32_t>& begins = positions.begins;
+  if (has_come(device, value))
+    return static_cast<std::size_t>(
+        std::lower_bound(begins.begin(), begins.end(), order_.of(device.role).ends[value.task]) -
+        begins.begin());
+  const auto made = positions.of.find({value.task, value.maker, value.micro_batch});
+  return made != positions.of.end() ? made->second : positions.last.at(value.task);
+}
+
 std::optional<std::size_t> PartsProver::position_of(const Device& device, const Positions& positions,
                                                     const Value& value,
                                                     const std::vector<BufferUse>& uses) const {
-  const std::vector<std::uint32_t>& begins = positions.begins;
-  if (!has_come(device, value)) {
-    const auto made = positions.of.find({value.task, value.maker, value.micro_batch});
-    return made != positions.of.end() ? made->second : positions.last.at(value.task);
-  }
-  const auto after = std::lower_bound(begins.begin(), begins.end(), order_.of(device.role).ends[value.task]) -
-                     begins.begin();
+  const std::size_t from = there_from(device, positions, value);
+  if (!has_come(device, value)) return from;
   std::optional<std::size_t> first;
   for (const BufferUse& use : uses)
-    if (use.position >= static_cast<std::size_t>(after) && overlap(use.box, value.box))
+    if (use.position >= from && overlap(use.box, value.box))
       first = std::min(first.value_or(use.position), use.position);
   return first;
 }

@@ -43,6 +43,8 @@ struct Value {
   std::int64_t micro_batch = 0;
   std::size_t number = 0;               ///< the later ones on the device have larger ones
   std::optional<std::uint32_t> pass{};  ///< the only one in which it can be read
+  /// It came whole into a buffer of its own, and not beside what the device has of the tensor.
+  bool is_copy = false;
 };
 
 /// What is on a device.
@@ -228,6 +230,7 @@ class PartsProver : public ParameterParts {
     std::size_t position;  ///< in the program
     std::uint32_t pass;
     bool is_dropped;  ///< it is done again, in a later pass or operation
+    bool makes;       ///< what is in the buffer
     Box box;
   };
   /// By buffer and micro-batch.
@@ -244,7 +247,23 @@ class PartsProver : public ParameterParts {
   /// what that one makes; as it was made or came.
   std::vector<const Value*> values_in(const Device& device, const Buffer& buffer,
                                       std::int64_t micro_batch) const;
-  /// Of a buffer of an operation (a mask, indices) as much as the device does of its work, once it is not dropped.
+  /// Of an output each copy, whole, until its last reader: an operation reads the copy that has just what it reads, or the
+  /// only one that has all of it, or else the one that takes least beside what is held in any case; of several that have
+  /// it together, the first ones.
+  void add_outputs(const Device& device, const Positions& positions, const Buffer& buffer,
+                   const std::vector<const Value*>& values, const std::vector<BufferUse>& uses,
+                   std::vector<NeededBytes>& needed) const;
+  /// Of a layer's gradients in a micro-batch each element once, until its last reader.
+  void add_gradients(const Device& device, const Positions& positions,
+                     const std::pair<std::int64_t, std::uint32_t>& of, const Buffer& buffer,
+                     const std::vector<const Value*>& values, const std::vector<BufferUse>& uses,
+                     std::vector<NeededBytes>& needed) const;
+  static void add_until_last_use(std::vector<Box> boxes, std::size_t from, const std::vector<BufferUse>& uses,
+                                 MemoryClass memory_class, double value_bytes,
+                                 std::vector<NeededBytes>& needed);
+  double bytes_of_value(const Buffer& buffer) const;
+  /// Of a buffer of an operation (a mask, indices) as much as the device does of its work, part by part, once it is not
+  /// dropped.
   void add_other(const Buffer& buffer, const std::vector<BufferUse>& uses,
                  std::vector<NeededBytes>& needed) const;
   /// Those that its part of the layer reads.
@@ -260,7 +279,9 @@ class PartsProver : public ParameterParts {
                      std::vector<Box>& boxes) const;
   /// By a message; else it was made here.
   bool has_come(const Device& device, const Value& value) const;
-  /// From when on a value is there: what has come is taken in with the first of these operations that uses it.
+  /// The first operation that a value can be there for.
+  std::size_t there_from(const Device& device, const Positions& positions, const Value& value) const;
+  /// From when on a value is in memory: what has come is taken in with the first of these operations that uses it.
   std::optional<std::size_t> position_of(const Device& device, const Positions& positions, const Value& value,
                                          const std::vector<BufferUse>& uses) const;
 
@@ -306,6 +327,8 @@ class PartsProver : public ParameterParts {
   /// What a member has of the elements, newest first, each element once.
   std::vector<Value> held(const Device& device, TaskId t, const CommMeaning& carries,
                           const CommMeaning::Result& result, const Box& box) const;
+  /// Whether what an exchange brings is rows and columns around those that each member has.
+  bool is_halo(const CommMeaning::Result& result, const std::vector<EndpointId>& group) const;
   static std::vector<Value> newest(std::vector<Value> values, const Box& box);
   std::optional<std::uint32_t> pass_of(const Device& device, TaskId t, const OpMeaning& reader) const;
   /// What a member has of these elements when the members' values have come, or have been added up.
@@ -333,6 +356,7 @@ class PartsProver : public ParameterParts {
   std::vector<std::optional<OpId>> data_gradient_, loss_gradient_, weight_gradient_;  ///< by layer
   std::vector<bool> is_in_place_;  ///< by layer: whether it writes over its input
   std::vector<bool> runs_again_;   ///< by layer: whether the graph has its forward pass twice
+  std::vector<bool> reads_images_;                      ///< by operation
   std::vector<std::vector<std::uint32_t>> buffers_of_;  ///< by operation: activations that it has in memory
   std::vector<Device> devices_;                                                       ///< by endpoint
   std::vector<std::vector<std::pair<std::uint32_t, Task::Kind>>> users_;  ///< by communication: roles
@@ -353,4 +377,3 @@ class PartsProver : public ParameterParts {
 
 }  // namespace parts
 }  // namespace convoy::prove
-  std::vector<bool> reads_images_;                      ///< by operation

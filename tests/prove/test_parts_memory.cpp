@@ -18,7 +18,9 @@ using namespace convoy::lab;
 TEST_CASE("proof: in parts, what an operation makes is not freed before its last reader") {
   int made = 0, refused = 0;
   std::string let_through;
-  const auto free_at_once = [&](const lab::Experiment& it, unsigned seed, const std::string& strategy) {
+  const auto free_at_once = [&](const std::string& model, const std::string& cluster,
+                                const std::string& strategy, int batch, unsigned seed) {
+    const lab::Experiment it(model, cluster, strategy, batch);
     Dice dice(seed);
     const Plan plan = plan_with_meaning(it);
     // An output's memory, freed with the operation that makes it and not with its last reader.
@@ -42,14 +44,15 @@ TEST_CASE("proof: in parts, what an operation makes is not freed before its last
           return of.bytes == freed.bytes && of.memory_class == freed.memory_class;
         });
         if (found == frees.end()) continue;
+        if (!meaning_in_graph(*wrong.meaning, *ops[last]))
+          break;  // it waits for messages, of which rule 17 is silent
         frees.erase(found);
         ops[at]->frees.push_back(freed);
         ++made;
         if (proof_of(it, wrong).outcome == Proof::Outcome::refuted)
           ++refused;
         else
-          let_through +=
-              fmt::format("seed {}, {} to {}: {}\n", seed, ops[at]->name, ops[last]->name, strategy);
+          let_through += fmt::format("{} to {}: {}\n{}\n", ops[at]->name, ops[last]->name, strategy, model);
         return;
       }
     }
@@ -58,20 +61,19 @@ TEST_CASE("proof: in parts, what an operation makes is not freed before its last
     for (const std::string kind : {"pardnn", "filter_parallel", "hypergraph"}) {
       Dice dice(seed + 41'000);
       const std::string network = splittable_network(dice, false);
-      free_at_once({network, star(3, "1GB/s", "1us"),
-                    fmt::format("{{kind: {}, micro_batches: {}}}", kind, dice.between(1, 2)), 4},
-                   seed, kind);
+      free_at_once(network, star(3, "1GB/s", "1us"),
+                   fmt::format("{{kind: {}, micro_batches: {}}}", kind, dice.between(1, 2)), 4, seed);
     }
     for (int i = 0; i < 4; ++i) {
       Dice dice(seed + 42'000 + 100 * static_cast<unsigned>(i));
       const HybridExperiment of(dice);
-      free_at_once({of.model, of.cluster, of.strategy, of.batch}, seed, of.strategy);
+      free_at_once(of.model, of.cluster, of.strategy, of.batch, seed);
     }
   }
   MESSAGE(refused << " of " << made << " refused; let through:\n" << let_through);
   CHECK(made >= 95);
-  // The others hide behind what the rule does not count: copies, masks of what runs again, workspaces.
-  CHECK(100 * refused >= 65 * made);
+  // The others hide behind what the rule does not count: gradients on their way, and tensors that are only sent.
+  CHECK(100 * refused >= 80 * made);
 }
 
 TEST_CASE(
