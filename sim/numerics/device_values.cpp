@@ -93,7 +93,7 @@ void DeviceValues<Real>::run(const OpMeaning& means, std::int64_t first, std::ui
     if (operation.phase == Phase::forward)
       loss_ += reader.of.counted.insert(means.operation).second ? cross_entropy(*result, labels) : 0;
     else
-      made[layer][{means.operation}] = {
+      made[layer][{{means.operation, 0}}] = {
           std::make_shared<const Tensor<Real>>(cross_entropy_gradient(*result, labels, scale_)),
           means.operation, first};
     return;
@@ -114,7 +114,7 @@ void DeviceValues<Real>::run(const OpMeaning& means, std::int64_t first, std::ui
       const std::vector<LayerIndex>& to = lesson_.graph.model.layers[layer].inputs;
       for (std::size_t n = 0; n < results.size(); ++n)
         if (to[n] != image_input)
-          made[static_cast<std::uint32_t>(to[n])][{means.operation}] = {
+          made[static_cast<std::uint32_t>(to[n])][{contents_.made(means.operation, {layer, n})}] = {
               std::make_shared<const Tensor<Real>>(std::move(results[n])), means.operation, first};
       return;
     }
@@ -172,31 +172,27 @@ std::optional<typename DeviceValues<Real>::Gradient> DeviceValues<Real>::find(co
                                                                               const Parts& parts) {
   if (const auto of = reader.of.gradients.find(layer); of != reader.of.gradients.end())
     if (const auto made = of->second.find(parts); made != of->second.end()) return made->second;
-  for (const std::uint32_t view : lesson_.index.readers_of(layer))
-    if (!contents_.has_data_gradient[view])
-      if (std::optional<Gradient> found = through(reader, view, layer, parts)) return found;
+  for (const GradientContents::Slot& view : lesson_.index.readers_of(layer))
+    if (!contents_.has_data_gradient[view.first])
+      if (std::optional<Gradient> found = through(reader, view, parts)) return found;
   return std::nullopt;
 }
 
 template <class Real>
-std::optional<typename DeviceValues<Real>::Gradient> DeviceValues<Real>::through(const Reader& reader,
-                                                                                 std::uint32_t view,
-                                                                                 std::uint32_t layer,
-                                                                                 const Parts& parts) {
-  std::optional<Gradient> of_view = find(reader, view, parts);
+std::optional<typename DeviceValues<Real>::Gradient> DeviceValues<Real>::through(
+    const Reader& reader, const GradientContents::Slot& view, const Parts& parts) {
+  const std::optional<Parts> of_output = contents_.taken_from(parts, view);
+  if (!of_output) return std::nullopt;
+  std::optional<Gradient> of_view = find(reader, view.first, *of_output);
   if (!of_view) return std::nullopt;
-  const Layer& read_by = lesson_.graph.model.layers[view];
+  const Layer& read_by = lesson_.graph.model.layers[view.first];
   KernelCall<Real> call;
   call.layer = &read_by;
   std::vector<Tensor<Real>> shapes;  // such layers read no values for their gradients
-  std::size_t wanted = 0;
-  for (std::size_t n = 0; n < read_by.inputs.size(); ++n) {
-    if (read_by.inputs[n] == static_cast<LayerIndex>(layer)) wanted = n;
-    shapes.emplace_back(lesson_.graph.model.shape_of(read_by.inputs[n]), 0);
-  }
+  for (const LayerIndex input : read_by.inputs) shapes.emplace_back(lesson_.graph.model.shape_of(input), 0);
   for (const Tensor<Real>& shape : shapes) call.inputs.push_back(&shape);
   std::vector<Tensor<Real>> results = data_gradient_kernel(call, *of_view->value);
-  of_view->value = std::make_shared<const Tensor<Real>>(std::move(results[wanted]));
+  of_view->value = std::make_shared<const Tensor<Real>>(std::move(results[view.second]));
   return of_view;
 }
 
@@ -206,8 +202,12 @@ void DeviceValues<Real>::list(const Reader& reader, std::uint32_t layer, ListedG
     for (const auto& [parts, made] : of->second)
       if (made.since <= reader.began)
         all[parts] |= reader.means && reads(lesson_.graph, reader.means->operation, made.operation);
-  for (const std::uint32_t view : lesson_.index.readers_of(layer))
-    if (!contents_.has_data_gradient[view]) list(reader, view, all);
+  for (const GradientContents::Slot& view : lesson_.index.readers_of(layer)) {
+    if (contents_.has_data_gradient[view.first]) continue;
+    ListedGradients of_view;
+    list(reader, view.first, of_view);
+    for (const auto& [parts, is_summand] : of_view) all[contents_.handed_on(parts, view)] |= is_summand;
+  }
 }
 
 /// Adds up two parts of a gradient.

@@ -51,7 +51,7 @@ class DeviceValues {
   /// What a message carries: the output of a layer, or its gradient as far as `operation` has added it up.
   struct Carried {
     TensorPtr<Real> value;
-    std::vector<OpId> parts;  ///< of a gradient: the operations whose gradients are in it
+    GradientParts parts;  ///< of a gradient
   };
   /// @param first image of the batch that it belongs to
   Carried send(const CommMeaning::Result& result, const CommMeaning& means, std::int64_t first,
@@ -100,7 +100,7 @@ class DeviceValues {
   TensorPtr<Real> gradient(const Reader& reader, std::uint32_t layer);
   std::optional<Gradient> find(const Reader& reader, std::uint32_t layer, const Parts& parts);
   void list(const Reader& reader, std::uint32_t layer, ListedGradients& all);
-  std::optional<Gradient> through(const Reader& reader, std::uint32_t view, std::uint32_t layer,
+  std::optional<Gradient> through(const Reader& reader, const GradientContents::Slot& view,
                                   const Parts& parts);
   void add_up(const Reader& reader, std::uint32_t layer);
   void forward(const Reader& reader, const ParameterValues<Real>& parameters);

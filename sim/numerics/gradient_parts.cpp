@@ -33,20 +33,50 @@ GradientContents::GradientContents(const TrainingGraph& graph, const NetworkInde
     : has_forward(graph.model.layers.size(), false),
       has_data_gradient(has_forward.size(), false),
       whole(has_forward.size()) {
-  std::vector<GradientParts> own(has_forward.size()), loss(has_forward.size());
+  std::vector<OpId> own(has_forward.size());
   for (OpId op = 0; op < graph.operations.size(); ++op) {
     const Operation& operation = graph.operations[op];
     const bool data_gradient = operation.phase == Phase::data_gradient;
-    if (operation.part == OperationPart::loss && data_gradient) loss[operation.layer] = {op};
+    if (operation.part == OperationPart::loss && data_gradient) whole[operation.layer] = {{op, 0}};
     if (operation.part != OperationPart::layer) continue;
     if (operation.phase == Phase::forward) has_forward[operation.layer] = true;
-    if (data_gradient) has_data_gradient[operation.layer] = true, own[operation.layer] = {op};
+    if (data_gradient) has_data_gradient[operation.layer] = true, own[operation.layer] = op;
   }
-  for (auto l = static_cast<std::uint32_t>(whole.size()); l-- > 0;) {
-    whole[l] = loss[l];
-    for (const std::uint32_t reader : index.readers_of(l))
-      whole[l] = united(whole[l], has_data_gradient[reader] ? own[reader] : whole[reader]);
-  }
+  for (auto l = static_cast<std::uint32_t>(whole.size()); l-- > 0;)
+    for (const Slot& reader : index.readers_of(l)) {
+      GradientParts more;
+      if (has_data_gradient[reader.first]) {
+        more = {{own[reader.first], ways_.longer(0, reader)}};
+      } else {
+        for (const Maker& maker : whole[reader.first])
+          more.emplace_back(maker.first, ways_.longer(maker.second, reader));
+        std::sort(more.begin(), more.end());
+      }
+      whole[l] = united(whole[l], more);
+    }
+}
+
+GradientParts GradientContents::handed_on(const GradientParts& parts, const Slot& input) const {
+  GradientParts of_input;
+  for (const Maker& maker : parts) of_input.emplace_back(maker.first, ways_.find(maker.second, input));
+  std::sort(of_input.begin(), of_input.end());
+  return of_input;
+}
+
+GradientParts GradientContents::through(const GradientParts& parts, const Slot& input) const {
+  GradientParts of_output;
+  for (const Maker& maker : parts)
+    if (maker.second != 0 && ways_.last(maker.second).by == input)
+      of_output.emplace_back(maker.first, ways_.last(maker.second).before);
+  std::sort(of_output.begin(), of_output.end());
+  return of_output;
+}
+
+std::optional<GradientParts> GradientContents::taken_from(const GradientParts& parts,
+                                                          const Slot& input) const {
+  GradientParts of_output = through(parts, input);
+  if (of_output.size() < parts.size()) return std::nullopt;
+  return of_output;
 }
 
 }  // namespace convoy::numerics

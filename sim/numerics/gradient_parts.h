@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "sim/numerics/network.h"
+#include "sim/prove/gradient_ways.h"
 
 namespace convoy::inline numerics {
 
-/// Operations whose gradients have been added up in a gradient; ascending.
-using GradientParts = std::vector<OpId>;
+/// What has been added up in a gradient; ascending.
+using GradientParts = std::vector<Maker>;
 
 /// Those of either. @pre both ascending
 GradientParts united(const GradientParts& a, const GradientParts& b);
@@ -30,11 +31,25 @@ std::optional<TwoParts> two_to_add_up(const ListedGradients& all, const Gradient
 /// What goes into the gradient of each layer's output. It follows from the model: the gradients that the
 /// readers of an output make, or the gradient of a reader's own output where that has no operation of its own,
 /// and the loss of an output.
-struct GradientContents {
+class GradientContents {
+ public:
   GradientContents(const TrainingGraph& graph, const NetworkIndex& index);
 
+  using Slot = GradientWays::Slot;
   std::vector<bool> has_forward, has_data_gradient;  ///< by layer: whether they are operations
   std::vector<GradientParts> whole;                  ///< by layer
+
+  /// What an operation makes for the gradient of an input of its layer.
+  Maker made(OpId operation, const Slot& input) const { return {operation, ways_.find(0, input)}; }
+  /// Parts of the gradient of a layer's output, as the layer hands them on to an input.
+  GradientParts handed_on(const GradientParts& parts, const Slot& input) const;
+  /// Of which parts of the gradient of its output the layer makes these of its input; nothing: it makes not all of them.
+  std::optional<GradientParts> taken_from(const GradientParts& parts, const Slot& input) const;
+  /// Those of them that the layer hands on to its input, as they are in the gradient of its output.
+  GradientParts through(const GradientParts& parts, const Slot& input) const;
+
+ private:
+  GradientWays ways_;
 };
 
 }  // namespace convoy::numerics

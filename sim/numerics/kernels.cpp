@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <type_traits>
 #include <utility>
 
@@ -162,8 +161,6 @@ std::string refuses_numerics(const Model& model) {
     if (has_l2_loss(layer))
       return fmt::format("layer '{}' of '{}' has `l2_loss`, whose factor is not stated", layer.name,
                          model.name);
-    if (std::set<LayerIndex>(layer.inputs.begin(), layer.inputs.end()).size() != layer.inputs.size())
-      return fmt::format("layer '{}' of '{}' reads a tensor twice", layer.name, model.name);
   }
   return {};
 }

@@ -121,22 +121,11 @@ std::vector<LearntPoint> learn_of_service(const NumericsSpec& spec, const Lesson
                   : learn_one_by_one<ServiceTwin, Real>(spec, lesson, plan, machine, cost);
 }
 
-/// A loss needs all classes of an image, and layer and group normalization the channels of a group.
+/// A loss needs all classes of an image.
 std::string refuses_parts(const Plan& plan, const TrainingGraph& graph) {
-  if (!plan.meaning->image_views.empty())
-    return fmt::format("devices have parts of the image as '{}' makes them, which is not followed",
-                       graph.model.layers[plan.meaning->image_views.front().layer].name);
   for (const OpMeaning& means : plan.meaning->operations) {
     if (means.operation == no_meaning || means.layout == no_meaning) continue;
     const Operation& operation = graph.operations[means.operation];
-    const auto* norm = std::get_if<Normalization>(&graph.model.layers[operation.layer].kind);
-    if (norm && norm->over != Normalization::Over::batch)
-      for (const Region& region : plan.meaning->layouts[means.layout])
-        if (region.channels)
-          return fmt::format(
-              "devices have parts of the channels that '{}' normalizes together, which is not "
-              "followed",
-              graph.model.layers[operation.layer].name);
     if (operation.part != OperationPart::loss) continue;
     for (const Region& region : plan.meaning->layouts[means.layout])
       if (region.channels || region.rows || region.columns)

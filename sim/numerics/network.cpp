@@ -50,9 +50,10 @@ NetworkIndex::NetworkIndex(const TrainingGraph& graph)
   for (std::uint32_t l = 0; l < graph.model.layers.size(); ++l) {
     const Layer& layer = graph.model.layers[l];
     bool needs = !layer.parameters.empty();
-    for (const LayerIndex input : layer.inputs) {
+    for (std::size_t k = 0; k < layer.inputs.size(); ++k) {
+      const LayerIndex input = layer.inputs[k];
       if (input == image_input) continue;
-      readers_of_[static_cast<std::size_t>(input)].push_back(l);
+      readers_of_[static_cast<std::size_t>(input)].emplace_back(l, k);
       needs = needs || needs_gradient_[static_cast<std::size_t>(input)];
     }
     needs_gradient_.push_back(needs);

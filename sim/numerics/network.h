@@ -8,6 +8,7 @@
 #include "sim/numerics/batches.h"
 #include "sim/numerics/data.h"
 #include "sim/numerics/kernels.h"
+#include "sim/prove/gradient_ways.h"
 
 namespace convoy::inline numerics {
 
@@ -26,8 +27,8 @@ class NetworkIndex {
   explicit NetworkIndex(const TrainingGraph& graph);
 
   const std::vector<std::size_t>& parameters_of(std::uint32_t layer) const { return parameters_of_[layer]; }
-  /// Layers that read the output of a layer.
-  const std::vector<std::uint32_t>& readers_of(std::uint32_t layer) const { return readers_of_[layer]; }
+  /// Inputs of layers that are the output of a layer.
+  const std::vector<GradientWays::Slot>& readers_of(std::uint32_t layer) const { return readers_of_[layer]; }
   /// Whether the output's gradient is needed: the layer, or one before it, has parameters.
   bool needs_gradient(std::uint32_t layer) const { return needs_gradient_[layer]; }
   /// Layers whose outputs nobody reads: each has a loss.
@@ -35,7 +36,7 @@ class NetworkIndex {
 
  private:
   std::vector<std::vector<std::size_t>> parameters_of_;
-  std::vector<std::vector<std::uint32_t>> readers_of_;
+  std::vector<std::vector<GradientWays::Slot>> readers_of_;
   std::vector<bool> needs_gradient_;
   std::vector<std::uint32_t> outputs_;
 };

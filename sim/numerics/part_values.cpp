@@ -33,10 +33,19 @@ bool PartLesson::reads_forward(OpId operation, std::uint32_t layer) const {
   });
 }
 
-bool PartLesson::reads_input(OpId operation, std::size_t k) const {
-  LayerIndex input = lesson.graph.model.layers[lesson.graph.operations[operation].layer].inputs[k];
+LayerIndex PartLesson::source_of(LayerIndex input) const {
   while (input != image_input && !contents.has_forward[static_cast<std::size_t>(input)])
     input = lesson.graph.model.layers[static_cast<std::size_t>(input)].inputs.front();
+  return input;
+}
+
+bool PartLesson::is_image_view(std::uint32_t layer) const {
+  return !meaning.image_views.empty() && source_of(static_cast<LayerIndex>(layer)) == image_input;
+}
+
+bool PartLesson::reads_input(OpId operation, std::size_t k) const {
+  const LayerIndex input =
+      source_of(lesson.graph.model.layers[lesson.graph.operations[operation].layer].inputs[k]);
   return input == image_input ? reads_images_.contains(operation)
                               : reads_forward(operation, static_cast<std::uint32_t>(input));
 }
@@ -123,6 +132,32 @@ void PartValues<Real>::need_images(const Reader& reader, const Box& wanted) cons
 }
 
 template <class Real>
+void PartValues<Real>::need_view(const Reader& reader, std::uint32_t layer, std::vector<Box> wanted) const {
+  if (parts_.meaning.has_images[id_]) return;
+  for (const ImageView& view : parts_.meaning.image_views)
+    if (view.layer == layer) subtract(wanted, parts_.in_layout(view.layout, id_, parts_.maps.tensor(layer)));
+  if (const auto come = reader.of.views.find(layer); come != reader.of.views.end())
+    take_away(come->second, reader.began, wanted);
+  std::erase_if(wanted, [](const Box& box) { return box.empty(); });
+  if (wanted.empty()) return;
+  const LayerIndex input = model().layers[layer].inputs.front();
+  if (input == image_input) miss(fmt::format("needs {}, which is not there", name_of(layer)));
+  for (Box& box : wanted) box = parts_.maps.read(layer, 0, box);
+  need_view(reader, static_cast<std::uint32_t>(input), std::move(wanted));
+}
+
+template <class Real>
+Tensor<Real> PartValues<Real>::image_as(const Reader& reader, LayerIndex index, const IndexSet& images) {
+  if (index == image_input) return labelled(reader, images).images;
+  const Layer& view = model().layers[static_cast<std::size_t>(index)];
+  const Tensor<Real> input = image_as(reader, view.inputs.front(), images);
+  KernelCall<Real> call;
+  call.layer = &view;
+  call.inputs = {&input};
+  return forward_kernel(call);
+}
+
+template <class Real>
 void PartValues<Real>::need_parameters(const Reader& reader, std::uint32_t layer, const Box& work) const {
   if (parts_.lesson.index.parameters_of(layer).empty()) return;
   std::vector<Box> missing{parts_.parameter_part(layer, work)};
@@ -154,6 +189,12 @@ Part<Real> PartValues<Real>::output(const Reader& reader, LayerIndex index, cons
     return part;
   }
   const auto layer = static_cast<std::uint32_t>(index);
+  if (parts_.is_image_view(layer)) {
+    need_view(reader, layer, {wanted});
+    const Box box = whole_images(parts_.maps.tensor(layer), wanted);
+    copy_values(Part<Real>(box, image_as(reader, index, box[Box::images]).values), wanted, part);
+    return part;
+  }
   std::vector<Box> missing{wanted};
   if (const auto made = reader.of.outputs.find(layer); made != reader.of.outputs.end())
     fill(reader, made->second, part, missing);
@@ -211,7 +252,7 @@ void PartValues<Real>::loss(const Reader& reader, const Operation& operation, co
   const OpId op = reader.means->operation;
   if (operation.phase != Phase::forward) {
     const Tensor<Real> result = tensor_of(loss_input(reader, layer, frame), model().layers[layer].output);
-    reader.of.gradients[layer][{op}].push_back(
+    reader.of.gradients[layer][{{op, 0}}].push_back(
         {Part<Real>(frame, cross_entropy_gradient(result, labels, scale_).values), op});
     return;
   }
@@ -340,9 +381,12 @@ void PartValues<Real>::compute(const Reader& reader, const Operation& operation,
     for (std::size_t k = 0; k < results.size(); ++k) {
       const LayerIndex input = frame.layer.inputs[k];
       if (input == image_input) continue;
-      reader.of.gradients[static_cast<std::uint32_t>(input)][{reader.means->operation}].push_back(
-          {cut(Part<Real>(frame.inputs[k], std::move(results[k].values)), parts_.maps.read(layer, k, work)),
-           reader.means->operation});
+      reader.of
+          .gradients[static_cast<std::uint32_t>(input)]
+                    [{parts_.contents.made(reader.means->operation, {layer, k})}]
+          .push_back({cut(Part<Real>(frame.inputs[k], std::move(results[k].values)),
+                          parts_.maps.read(layer, k, work)),
+                      reader.means->operation});
     }
     return;
   }

@@ -37,8 +37,11 @@ struct PartLesson {
   Box in_layout(std::uint32_t layout, EndpointId endpoint, const Box& whole) const;
   /// All of the tensor that a message has something of.
   Box tensor(const CommMeaning::Result& result) const {
-    return result.operation == no_meaning ? maps.image_tensor() : maps.tensor(result.layer);
+    const bool of_image = result.operation == no_meaning && !is_image_view(result.layer);
+    return of_image ? maps.image_tensor() : maps.tensor(result.layer);
   }
+  /// Whether devices read parts of the image as this layer makes them, which computes nothing (Meaning::image_views).
+  bool is_image_view(std::uint32_t layer) const;
   /// Whether an operation of a layer reads the values of the layer's input k, or, of a gradient, those of its output.
   bool reads_input(OpId operation, std::size_t k) const;
   bool reads_output(OpId operation) const;
@@ -49,6 +52,8 @@ struct PartLesson {
 
  private:
   bool reads_forward(OpId operation, std::uint32_t layer) const;
+  /// The first input that has an operation of its own, through layers that compute nothing; or the image.
+  LayerIndex source_of(LayerIndex input) const;
   std::set<OpId> reads_images_;
 };
 
@@ -123,6 +128,7 @@ class PartValues {
     std::map<std::uint32_t, std::map<GradientParts, Pieces>> gradients;
     std::map<std::uint32_t, std::map<GradientParts, Pieces>> come;  ///< parts of gradients, to be added
     std::vector<Come> images;
+    std::map<std::uint32_t, std::vector<Come>> views;  ///< of the image, by layer
     std::set<std::pair<OpId, Box>> counted;  ///< as DeviceValues
   };
   struct Reader {
@@ -140,7 +146,10 @@ class PartValues {
   void fill(const Reader& reader, const Pieces& from, Part<Real>& to, std::vector<Box>& missing) const;
   LabelledImages<Real> labelled(const Reader& reader, const IndexSet& of);
   void need_images(const Reader& reader, const Box& wanted) const;
+  void need_view(const Reader& reader, std::uint32_t layer, std::vector<Box> wanted) const;
   void need_parameters(const Reader& reader, std::uint32_t layer, const Box& work) const;
+  /// The image, or a layer's view of it.
+  Tensor<Real> image_as(const Reader& reader, LayerIndex index, const IndexSet& images);
   /// Takes away what has come in time.
   static void take_away(const std::vector<Come>& come, std::uint64_t began, std::vector<Box>& missing);
   /// @return a part of `frame`, zero but for the wanted elements
@@ -151,6 +160,7 @@ class PartValues {
                       const Box& wanted, const Box& frame, bool is_part = false);
   void hand_on(const Reader& reader, std::uint32_t layer, const GradientParts& parts, Part<Real>& to,
                std::vector<Box>& missing);
+  Part<Real> handed_on(const GradientContents::Slot& view, Part<Real> gradient) const;
   /// Whether any of the operations makes something of these elements of the gradient of a layer's output.
   bool is_made(std::uint32_t layer, const GradientParts& parts, const Box& box) const;
   /// Gradients of which something is there. @param only what this operation has made, if any is given

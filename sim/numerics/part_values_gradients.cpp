@@ -11,21 +11,15 @@ namespace convoy::inline numerics {
 template <class Real>
 bool PartValues<Real>::is_made(std::uint32_t layer, const GradientParts& parts, const Box& box) const {
   const TrainingGraph& graph = parts_.lesson.graph;
-  for (const OpId op : parts)
-    if (graph.operations[op].part == OperationPart::loss && graph.operations[op].layer == layer) return true;
-  for (const std::uint32_t reader : parts_.lesson.index.readers_of(layer)) {
-    const std::vector<LayerIndex>& inputs = model().layers[reader].inputs;
-    const auto k = static_cast<std::size_t>(
-        std::find(inputs.begin(), inputs.end(), static_cast<LayerIndex>(layer)) - inputs.begin());
-    const Box read = parts_.maps.readers(reader, k, box);
+  for (const Maker& maker : parts)
+    if (maker.second == 0 && graph.operations[maker.first].layer == layer) return true;  // a loss
+  for (const GradientContents::Slot& reader : parts_.lesson.index.readers_of(layer)) {
+    const GradientParts of_reader = parts_.contents.through(parts, reader);
+    if (of_reader.empty()) continue;
+    const Box read = parts_.maps.readers(reader.first, reader.second, box);
     if (read.empty()) continue;
-    if (!parts_.contents.has_data_gradient[reader]) {
-      if (is_made(reader, parts, elements_alone(read))) return true;
-      continue;
-    }
-    if (std::any_of(parts.begin(), parts.end(), [&](OpId op) {
-          return graph.operations[op].layer == reader && graph.operations[op].part == OperationPart::layer;
-        }))
+    if (parts_.contents.has_data_gradient[reader.first] ||
+        is_made(reader.first, of_reader, elements_alone(read)))
       return true;
   }
   return false;
@@ -52,29 +46,35 @@ Part<Real> PartValues<Real>::gradient(const Reader& reader, std::uint32_t layer,
 template <class Real>
 void PartValues<Real>::hand_on(const Reader& reader, std::uint32_t layer, const GradientParts& parts,
                                Part<Real>& to, std::vector<Box>& missing) {
-  for (const std::uint32_t view : parts_.lesson.index.readers_of(layer)) {
-    if (parts_.contents.has_data_gradient[view] || missing.empty()) continue;
-    const Layer& of = model().layers[view];
+  for (const GradientContents::Slot& view : parts_.lesson.index.readers_of(layer)) {
+    const auto& [reader_layer, k] = view;
+    if (parts_.contents.has_data_gradient[reader_layer] || missing.empty()) continue;
+    const std::optional<GradientParts> of_view = parts_.contents.taken_from(parts, view);
+    if (!of_view) continue;
     ListedGradients all;
-    list(reader, view, parts_.maps.tensor(view), all);
-    if (!all.contains(parts)) continue;
-    KernelCall<Real> call;
-    call.layer = &of;
-    std::vector<Tensor<Real>> shapes;  // such layers read no values for their gradients
-    std::size_t k = 0;
-    for (std::size_t n = 0; n < of.inputs.size(); ++n) {
-      if (of.inputs[n] == static_cast<LayerIndex>(layer)) k = n;
-      shapes.emplace_back(model().shape_of(of.inputs[n]), 0);
-    }
-    for (const Tensor<Real>& shape : shapes) call.inputs.push_back(&shape);
+    list(reader, reader_layer, parts_.maps.tensor(reader_layer), all);
+    if (!all.contains(*of_view)) continue;
     for (const Box& box : std::exchange(missing, {})) {
-      const Box read = elements_alone(parts_.maps.readers(view, k, box));
-      const Box frame = whole_images(parts_.maps.tensor(view), box);
-      const std::vector<Tensor<Real>> results =
-          data_gradient_kernel(call, tensor_of(gradient(reader, view, parts, read, frame), of.output));
-      copy_values(Part<Real>(whole_images(parts_.maps.tensor(layer), box), results[k].values), box, to);
+      const Box read = elements_alone(parts_.maps.readers(reader_layer, k, box));
+      const Box frame = whole_images(parts_.maps.tensor(reader_layer), box);
+      copy_values(handed_on(view, gradient(reader, reader_layer, *of_view, read, frame)), box, to);
     }
   }
+}
+
+/// What a layer that hands its gradient on makes of it for an input.
+template <class Real>
+Part<Real> PartValues<Real>::handed_on(const GradientContents::Slot& view, Part<Real> gradient) const {
+  const Layer& of = model().layers[view.first];
+  KernelCall<Real> call;
+  call.layer = &of;
+  std::vector<Tensor<Real>> shapes;  // such layers read no values for their gradients
+  for (const LayerIndex input : of.inputs) shapes.emplace_back(model().shape_of(input), 0);
+  for (const Tensor<Real>& shape : shapes) call.inputs.push_back(&shape);
+  const Box whole =
+      whole_images(parts_.maps.tensor(static_cast<std::size_t>(of.inputs[view.second])), gradient.box);
+  std::vector<Tensor<Real>> results = data_gradient_kernel(call, tensor_of(std::move(gradient), of.output));
+  return {whole, std::move(results[view.second].values)};
 }
 
 template <class Real>
@@ -86,13 +86,13 @@ void PartValues<Real>::list(const Reader& reader, std::uint32_t layer, const Box
         if (is_visible(reader, piece) && overlap(piece.part.box, box) &&
             (only == no_meaning || piece.operation == only))
           all[parts] |= is_summand(reader, piece.operation);
-  for (const std::uint32_t view : parts_.lesson.index.readers_of(layer)) {
-    if (parts_.contents.has_data_gradient[view]) continue;
-    const std::vector<LayerIndex>& inputs = model().layers[view].inputs;
-    const auto k = static_cast<std::size_t>(
-        std::find(inputs.begin(), inputs.end(), static_cast<LayerIndex>(layer)) - inputs.begin());
-    if (const Box read = parts_.maps.readers(view, k, box); !read.empty())
-      list(reader, view, elements_alone(read), all, only);
+  for (const GradientContents::Slot& view : parts_.lesson.index.readers_of(layer)) {
+    if (parts_.contents.has_data_gradient[view.first]) continue;
+    const Box read = parts_.maps.readers(view.first, view.second, box);
+    if (read.empty()) continue;
+    ListedGradients of_view;
+    list(reader, view.first, elements_alone(read), of_view, only);
+    for (const auto& [parts, is_summand] : of_view) all[parts_.contents.handed_on(parts, view)] |= is_summand;
   }
 }
 
@@ -107,6 +107,8 @@ template <class Real>
 void PartValues<Real>::add_up(const Reader& reader, std::uint32_t layer, const Box& box) {
   ListedGradients all;
   list(reader, layer, box, all);
+  for (const Maker& maker : parts_.contents.whole[layer])  // what makes nothing for these elements is zero
+    if (!is_made(layer, {maker}, box)) all.try_emplace({maker}, is_summand(reader, maker.first));
   const std::optional<TwoParts> two = two_to_add_up(all, parts_.contents.whole[layer]);
   if (!two)
     miss(fmt::format("has nothing to add up of the gradient of the output of {}: a part is missing",
@@ -124,14 +126,17 @@ void PartValues<Real>::add(const OpMeaning& means, std::uint64_t began) {
     add_all(reader, means);
     return;
   }
-  const GradientParts of{means.operation};
-  // The device may have nothing of its own: no filters.
-  ListedGradients own;
-  list(reader, means.layer, box, own, means.operation);
-  Part<Real> sum = own.contains(of) ? gradient(reader, means.layer, of, box, box, true) : Part<Real>(box);
-  for (const Piece& piece : reader.of.come[means.layer][of])
-    if (is_visible(reader, piece)) copy_values(piece.part, box, sum, true);
-  reader.of.gradients[means.layer][of].push_back({std::move(sum), means.operation});
+  // By the way that they come; the device may have nothing of its own: no filters.
+  ListedGradients all;
+  list(reader, means.layer, box, all, means.operation);
+  for (const auto& [parts, pieces] : reader.of.come[means.layer])
+    if (parts.front().first == means.operation) all.try_emplace(parts);
+  for (const auto& [parts, is_summand] : all) {
+    Part<Real> sum = gradient(reader, means.layer, parts, box, box, true);
+    for (const Piece& piece : reader.of.come[means.layer][parts])
+      if (is_visible(reader, piece)) copy_values(piece.part, box, sum, true);
+    reader.of.gradients[means.layer][parts].push_back({std::move(sum), means.operation});
+  }
 }
 
 template <class Real>
@@ -142,28 +147,16 @@ Part<Real> PartValues<Real>::own_terms(const Reader& reader, std::uint32_t layer
       for (const Piece& piece : pieces)
         if (piece.operation != no_meaning && is_visible(reader, piece))
           copy_values(piece.part, box, sum, true);
-  for (const std::uint32_t view : parts_.lesson.index.readers_of(layer)) {
-    if (parts_.contents.has_data_gradient[view]) continue;
-    const Layer& of = model().layers[view];
-    KernelCall<Real> call;
-    call.layer = &of;
-    std::vector<Tensor<Real>> shapes;  // such layers read no values for their gradients
-    std::size_t k = 0;
-    for (std::size_t n = 0; n < of.inputs.size(); ++n) {
-      if (of.inputs[n] == static_cast<LayerIndex>(layer)) k = n;
-      shapes.emplace_back(model().shape_of(of.inputs[n]), 0);
-    }
-    for (const Tensor<Real>& shape : shapes) call.inputs.push_back(&shape);
-    Box read = elements_alone(parts_.maps.readers(view, k, box));
+  for (const GradientContents::Slot& view : parts_.lesson.index.readers_of(layer)) {
+    if (parts_.contents.has_data_gradient[view.first]) continue;
+    Box read = elements_alone(parts_.maps.readers(view.first, view.second, box));
     // Elements that another device adds up, that one hands on.
-    if (const auto added = parts_.added_by.find(view); added != parts_.added_by.end())
-      read = intersection(read, parts_.in_layout(added->second, id_, parts_.maps.tensor(view)));
+    if (const auto added = parts_.added_by.find(view.first); added != parts_.added_by.end())
+      read = intersection(read, parts_.in_layout(added->second, id_, parts_.maps.tensor(view.first)));
     if (read.empty()) continue;
-    Part<Real> of_view(whole_images(parts_.maps.tensor(view), box));
-    copy_values(complete(reader, view, read), read, of_view);
-    std::vector<Tensor<Real>> results = data_gradient_kernel(call, tensor_of(std::move(of_view), of.output));
-    copy_values(Part<Real>(whole_images(parts_.maps.tensor(layer), box), std::move(results[k].values)), box,
-                sum, true);
+    Part<Real> of_view(whole_images(parts_.maps.tensor(view.first), box));
+    copy_values(complete(reader, view.first, read), read, of_view);
+    copy_values(handed_on(view, std::move(of_view)), box, sum, true);
   }
   return sum;
 }
@@ -202,6 +195,7 @@ template void PartValues<double>::hand_on(const Reader&, std::uint32_t, const Gr
                                           std::vector<Box>&);
 template void PartValues<double>::list(const Reader&, std::uint32_t, const Box&, ListedGradients&,
                                        OpId) const;
+template Part<double> PartValues<double>::handed_on(const GradientContents::Slot&, Part<double>) const;
 template bool PartValues<double>::is_summand(const Reader&, OpId) const;
 template void PartValues<double>::add_up(const Reader&, std::uint32_t, const Box&);
 template void PartValues<double>::add(const OpMeaning&, std::uint64_t);
@@ -214,6 +208,7 @@ template Part<float> PartValues<float>::gradient(const Reader&, std::uint32_t, c
 template void PartValues<float>::hand_on(const Reader&, std::uint32_t, const GradientParts&, Part<float>&,
                                          std::vector<Box>&);
 template void PartValues<float>::list(const Reader&, std::uint32_t, const Box&, ListedGradients&, OpId) const;
+template Part<float> PartValues<float>::handed_on(const GradientContents::Slot&, Part<float>) const;
 template bool PartValues<float>::is_summand(const Reader&, OpId) const;
 template void PartValues<float>::add_up(const Reader&, std::uint32_t, const Box&);
 template void PartValues<float>::add(const OpMeaning&, std::uint64_t);

@@ -16,7 +16,10 @@ typename PartValues<Real>::Carried PartValues<Real>::send(const CommMeaning::Res
   const Box box = parts_.in_layout(result.from, id_, parts_.tensor(result));
   Carried carried{Part<Real>(box)};
   if (result.operation == no_meaning) {
-    need_images(reader, box);
+    if (parts_.is_image_view(result.layer))
+      need_view(reader, result.layer, {box});
+    else
+      need_images(reader, box);
     return carried;
   }
   const Operation& operation = parts_.lesson.graph.operations[result.operation];
@@ -49,9 +52,13 @@ typename PartValues<Real>::Carried PartValues<Real>::send(const CommMeaning::Res
   }
   ListedGradients all;
   list(reader, result.layer, box, all, result.operation);
-  GradientParts parts;  // as far as the operation has added it up
+  // As far as the operation has added it up. What reads a tensor by several inputs is in the message as often, each time
+  // with another part.
+  const CommMeaning::Result* const of_message = means.results.data();
+  auto skipped = std::count(of_message, &result, result);
+  GradientParts parts;
   for (const auto& [each, is_summand] : all)
-    if (each.size() > parts.size()) parts = each;
+    if (each.size() > parts.size() || (each.size() == parts.size() && skipped-- > 0)) parts = each;
   if (parts.empty())
     miss(
         fmt::format("sends what {} makes for {}, which is not there", operation.name, name_of(result.layer)));
@@ -68,7 +75,8 @@ void PartValues<Real>::receive(const CommMeaning::Result& result, const CommMean
   const Box to = parts_.in_layout(result.to, id_, parts_.tensor(result));
   if (to.empty()) return;
   if (result.operation == no_meaning) {
-    for (const Carried* each : sent) of.images.push_back({intersection(each->part.box, to), now});
+    std::vector<Come>& come = parts_.is_image_view(result.layer) ? of.views[result.layer] : of.images;
+    for (const Carried* each : sent) come.push_back({intersection(each->part.box, to), now});
     return;
   }
   const Operation& operation = parts_.lesson.graph.operations[result.operation];

@@ -10,10 +10,8 @@
 
 #include "sim/numerics/kernels.h"
 #include "sim/numerics/learn.h"
-#include "strategies/partition/method.h"
 #include "tests/numerics/course.h"
 #include "tests/numerics/networks.h"
-#include "tests/prove/branching_network.h"
 #include "tests/prove/hybrids.h"
 #include "tests/prove/plan_mutants.h"
 
@@ -74,35 +72,6 @@ TEST_CASE("numerics: placed operations and filters have one device's parameters 
       }
 }
 
-TEST_CASE("numerics: operations that any method places have one device's parameters after three steps") {
-  int elsewhere = 0;  // gradients of losses that are made on another device than the loss
-  for (const PartitionMethod& method : partition_methods()) {
-    if (!method.available()) continue;
-    for (unsigned seed = 1; seed <= 12; ++seed) {
-      Dice dice(seed + 81'000);
-      const std::string model = branching_network(dice, false);
-      const int replicas = dice.one_of<int>({1, 1, 2});
-      const std::string strategy =
-          fmt::format("{{kind: pardnn, method: {}, replicas: {}, micro_batches: {}}}", method.name, replicas,
-                      dice.one_of<int>({1, 2}));
-      const Optimizer optimizer = dice.one_of<Optimizer>({Optimizer::sgd, Optimizer::momentum});
-      const std::string cluster = star(replicas * dice.between(2, 4), "1GB/s", "1us");
-      CAPTURE(seed);
-      CAPTURE(model);
-      CAPTURE(strategy);
-      const Course course(model, cluster, strategy, {4, std::nullopt, {"test", 1, 1}}, optimizer);
-      REQUIRE(refuses_plan(course.plan, course.it.graph()) == "");
-      CHECK(distance_after_three_steps(course, course.plan) < 1e-10);
-      for (const CommMeaning& means : course.plan.meaning->communications)
-        for (const CommMeaning::Result& result : means.results)
-          elsewhere += result.operation != no_meaning &&
-                       course.it.graph().operations[result.operation].part == OperationPart::loss &&
-                       course.it.graph().operations[result.operation].phase == Phase::forward;
-    }
-  }
-  CHECK(elsewhere > 10);
-}
-
 TEST_CASE("numerics: replicas of placed work have one device's parameters after three steps") {
   for (const std::string network : {"lenet", "resnet"})
     for (const std::string kind : {"pardnn", "filter_parallel", "hypergraph"})
@@ -132,14 +101,28 @@ TEST_CASE("numerics: nodes on random devices have one device's parameters after 
             learning_network(network), star(3, "1GB/s", "1us"),
             fmt::format("{{kind: hypergraph, method: {}, micro_batches: {}}}", method, micro_batches),
             {4, std::nullopt, {"test", 1, 1}}, Optimizer::momentum);
-        if (network == "groups") {  // whose group normalization needs the channels of others
-          CHECK(refuses_plan(course.plan, course.it.graph()).find("normalizes together") !=
-                std::string::npos);
-          continue;
-        }
         REQUIRE(refuses_plan(course.plan, course.it.graph()) == "");
         CHECK(distance_after_three_steps(course, course.plan) < 1e-10);
       }
+}
+
+TEST_CASE(
+    "numerics: nodes that read the image by a layer which computes nothing have one device's parameters") {
+  for (const char* views : {"{name: flat, kind: flatten}",
+                            "{name: flat, kind: flatten}, {name: half, kind: slice, first: 8, last: 40}"})
+    for (const std::string method : {"hypergraph", "even", "random"}) {
+      CAPTURE(views);
+      CAPTURE(method);
+      const Course course(
+          fmt::format("{{name: net, input: [1, 8, 8], loss: cross_entropy, layers: [{}, {{name: a, kind: "
+                      "linear, out_features: 16}}, {{name: b, kind: relu}}, {{name: c, kind: linear, "
+                      "out_features: 10}}]}}",
+                      views),
+          star(3, "1GB/s", "1us"), fmt::format("{{kind: hypergraph, method: {}}}", method),
+          {4, std::nullopt, {"test", 1, 1}}, Optimizer::momentum);
+      REQUIRE(refuses_plan(course.plan, course.it.graph()) == "");
+      CHECK(distance_after_three_steps(course, course.plan) < 1e-10);
+    }
 }
 
 TEST_CASE("numerics: a hybrid's plan with a mistake misses a value or learns otherwise than one device") {
