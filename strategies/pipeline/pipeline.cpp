@@ -319,8 +319,7 @@ class Pipeline : public Annotator {
                         options_.recompute,
                         options_.weights,
                         options_.stage_replicas,
-                        options_.sync.zero,
-                        options_.sync.overlap};
+                        options_.sync};
     const std::int64_t slot_count = counts.spread ? device_count(input) : counts.stages;
     std::optional<Candidate> best;
     for (const bool stages_together : {true, false}) {

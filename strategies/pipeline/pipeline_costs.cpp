@@ -30,7 +30,9 @@ PipelineCosts::PipelineCosts(const StrategyInput& input, const Units& units, con
   add_times(input, units);
   add_bytes(units);
   add_memory(input, units);
-  add_rings();
+  add_buckets();
+  add_sum_sizes();
+  add_shared_links();
 }
 
 void PipelineCosts::add_times(const StrategyInput& input, const Units& units) {
@@ -159,17 +161,32 @@ void PipelineCosts::add_memory(const StrategyInput& input, const Units& units) {
 }
 
 PipelineCosts::Place PipelineCosts::place(std::uint32_t slots_before, std::uint32_t slots) const {
+  const std::uint32_t behind = slot_count() - slots_before - slots;
+  if (shape_.stage_slots.empty()) {
+    const std::uint32_t usual = std::max(1U, slot_count() / shape_.stages);
+    return place(slots_before, slots, std::min(usual, slots_before), std::min(usual, behind));
+  }
+  std::size_t stage = 0;
+  for (std::uint32_t before = 0; before < slots_before; ++stage) before += shape_.stage_slots[stage];
+  return place(slots_before, slots, stage > 0 ? shape_.stage_slots[stage - 1] : 0,
+               behind > 0 ? shape_.stage_slots[stage + 1] : 0);
+}
+
+PipelineCosts::Place PipelineCosts::place(std::uint32_t slots_before, std::uint32_t slots,
+                                          std::uint32_t of_stage_before,
+                                          std::uint32_t of_stage_behind) const {
   constexpr double none = std::numeric_limits<double>::infinity();
-  const bool has_stage_behind = slots_before + slots < shape_.slots.size();
-  Place place{kinds(slots_before, slots),
-              slots,
-              static_cast<double>(slots * shape_.slots[slots_before].size()),
-              rings_[slots_before][slots],
-              slots_before > 0 ? cable(slots_before - 1, slots_before) : Cable{},
-              has_stage_behind ? cable(slots_before + slots - 1, slots_before + slots) : Cable{},
-              has_stage_behind,
-              {none, none}};
-  if (slots_before > 0 && has_stage_behind) place.shared = shared_[slots_before][slots];
+  Place place{
+      kinds(slots_before, slots),
+      slots,
+      of_stage_before,
+      sums_s(slots_before, slots),
+      of_stage_before > 0 ? border(slots_before - of_stage_before, of_stage_before, slots_before, slots)
+                          : Border{},
+      of_stage_behind > 0 ? border(slots_before, slots, slots_before + slots, of_stage_behind) : Border{},
+      of_stage_behind > 0,
+      {none, none}};
+  if (of_stage_before > 0 && of_stage_behind > 0) place.shared = shared_[slots_before][slots];
   return place;
 }
 
@@ -189,29 +206,52 @@ QueuedTime PipelineCosts::update(std::uint32_t begin, std::uint32_t end, std::ui
   return device_kinds_[kind].update.of(begin, end);
 }
 
-/// Ring all-reduce of the stage's gradients, 2(N-1) alpha + 2(N-1)/N S/B.
-double PipelineCosts::summing_s(std::uint32_t begin, std::uint32_t end, const Place& place) const {
-  const double n = place.devices;
-  const double bytes =
-      (parameters_before_[end] - parameters_before_[begin]) * element_bytes(options_.precision);
-  if (n < 2 || bytes == 0) return 0;
-  return 2 * (n - 1) * place.ring.latency_s + 2 * (n - 1) / n * bytes / place.ring.bandwidth_Bps;
+double PipelineCosts::sum_s(double bytes, const Place& place) const {
+  if (bytes == 0) return 0;
+  const auto above = std::lower_bound(sum_sizes_.begin(), sum_sizes_.end(), bytes) - sum_sizes_.begin();
+  if (above == 0) return place.sums_s.front();
+  const auto high = std::min(static_cast<std::size_t>(above), sum_sizes_.size() - 1);
+  const double share = (bytes - sum_sizes_[high - 1]) / (sum_sizes_[high] - sum_sizes_[high - 1]);
+  return place.sums_s[high - 1] + share * (place.sums_s[high] - place.sums_s[high - 1]);
 }
 
-/// The sum of the stage's gradients, shared by the micro-batches of an update; without flush the update
-/// itself as well, of which there is one for every few micro-batches.
+double PipelineCosts::exposed_sum_s(std::uint32_t begin, std::uint32_t end, const Place& place) const {
+  if (place.sums_s.empty()) return 0;
+  double exposed_s = 0;
+  for (const std::uint32_t kind : place.kinds) {
+    double done_s = -std::numeric_limits<double>::infinity();  // from the end of the pass on
+    const auto sum = [&](std::uint32_t first, std::uint32_t last) {
+      const double made_s = shape_.sync.overlap ? -device_kinds_[kind].backward.of(begin, first).device_s : 0;
+      done_s = std::max(done_s, made_s) + sum_s((parameters_before_[last] - parameters_before_[first]) *
+                                                    element_bytes(options_.precision),
+                                                place);
+    };
+    std::uint32_t last = end;
+    for (const std::uint32_t first : buckets_[end]) {
+      if (first <= begin) break;
+      sum(first, last);
+      last = first;
+    }
+    sum(begin, last);
+    exposed_s = std::max(exposed_s, done_s);
+  }
+  return exposed_s;
+}
+
+/// The sum of the stage's gradients as far as it is exposed, shared by the micro-batches of an update; without flush
+/// the update itself as well, of which there is one for every few micro-batches.
 double PipelineCosts::sync_s(std::uint32_t begin, std::uint32_t end, const Place& place) const {
-  const double ring_s = summing_s(begin, end, place);
-  if (!shape_.endless()) return ring_s / static_cast<double>(shape_.micro_batches);
+  const double exposed_s = exposed_sum_s(begin, end, place);
+  if (!shape_.endless()) return exposed_s / static_cast<double>(shape_.micro_batches);
   double update_s = 0;
   for (const std::uint32_t kind : place.kinds)
     update_s = std::max(update_s, update(begin, end, kind).device_s);
-  return (ring_s + update_s) / static_cast<double>(place.slots * share_of_update(shape_, place.slots));
+  return (exposed_s + update_s) / static_cast<double>(place.slots * share_of_update(shape_, place.slots));
 }
 
 double PipelineCosts::memory_bytes(std::uint32_t begin, std::uint32_t end, const Room& room) const {
   const double parameters = parameters_before_[end] - parameters_before_[begin];
-  const auto resident = sharded_resident_bytes(parameters, options_, shape_.zero, room.devices);
+  const auto resident = sharded_resident_bytes(parameters, options_, shape_.sync.zero, room.devices);
   const double flying = static_cast<double>(room.in_flight);
   const double held = held_bytes_.at(begin, end);
   const double activations =
@@ -247,21 +287,22 @@ PipelineCosts::StageCost PipelineCosts::times(std::uint32_t begin, std::uint32_t
     cost.issue_s = std::max(cost.issue_s, issue_s);
   }
   const double share = 1.0 / place.slots;
+  // Between messages of so many bytes: a slot's go one after the other, and all share the links.
+  const auto interval_s = [&](double bytes, const Border& border) {
+    return bytes == 0 ? 0 : std::max(share * bytes / border.message.bandwidth_Bps, bytes / border.pace_Bps);
+  };
   cost.sync_s = sync_s(begin, end, place);
   cost.interval_s = std::max(share * cost.compute_s + cost.sync_s, share * cost.issue_s);
   if (begin > 0) {
-    const Cable& cable = place.before;
-    const double forward_s = in_bytes_.at(begin, end) * shape_.images / cable.bandwidth_Bps;
-    const double backward_s = in_gradient_bytes_.at(begin, end) * shape_.images / cable.bandwidth_Bps;
-    if (in_bytes_.at(begin, end) > 0) cost.messages_s += cable.latency_s + forward_s;
-    if (in_gradient_bytes_.at(begin, end) > 0) cost.messages_s += cable.latency_s + backward_s;
-    cost.interval_s = std::max({cost.interval_s, share * forward_s, share * backward_s});
+    const double in = in_bytes_.at(begin, end) * shape_.images,
+                 back = in_gradient_bytes_.at(begin, end) * shape_.images;
+    if (in > 0) cost.messages_s += place.before.message_s(in, place.slots_before);
+    if (back > 0) cost.messages_s += place.before.message_s(back, place.slots);
+    cost.interval_s = std::max(cost.interval_s, interval_s(std::max(in, back), place.before));
   }
   if (end < count_ && place.has_stage_behind) {
-    const Cable& cable = place.behind;
-    cost.interval_s =
-        std::max({cost.interval_s, share * out_bytes_.at(begin, end) * shape_.images / cable.bandwidth_Bps,
-                  share * out_gradient_bytes_.at(begin, end) * shape_.images / cable.bandwidth_Bps});
+    const double most = std::max(out_bytes_.at(begin, end), out_gradient_bytes_.at(begin, end));
+    cost.interval_s = std::max(cost.interval_s, interval_s(most * shape_.images, place.behind));
     if (begin > 0) {
       const double in = in_bytes_.at(begin, end) + out_gradient_bytes_.at(begin, end),
                    out = out_bytes_.at(begin, end) + in_gradient_bytes_.at(begin, end);
@@ -295,10 +336,13 @@ double PipelineCosts::round_trip_s(const StageCost& cost, double rest_s, std::ui
 double PipelineCosts::step_s(const std::vector<StageChoice>& stages) const {
   double sum_s = 0, interval_s = 0;
   std::uint32_t end = unit_count(), before = slot_count();
-  for (auto stage = stages.rbegin(); stage != stages.rend(); end = stage++->first_unit) {
-    before -= stage->slots;
-    const StageCost cost = this->stage(stage->first_unit, end, before, stage->slots);
-    interval_s = std::max({interval_s, cost.interval_s, round_trip_s(cost, sum_s, before, stage->slots)});
+  for (std::size_t s = stages.size(); s-- > 0; end = stages[s].first_unit) {
+    const std::uint32_t slots = stages[s].slots;
+    before -= slots;
+    const StageCost cost = times(stages[s].first_unit, end,
+                                 place(before, slots, s > 0 ? stages[s - 1].slots : 0,
+                                       s + 1 < stages.size() ? stages[s + 1].slots : 0));
+    interval_s = std::max({interval_s, cost.interval_s, round_trip_s(cost, sum_s, before, slots)});
     sum_s += cost.sum_s();
   }
   return step_s(sum_s, interval_s);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -41,6 +42,19 @@ class PipelineCosts {
     double bandwidth_Bps = 0, latency_s = 0;
     bool operator==(const Cable&) const = default;
   };
+  /// The way from a stage to the next. Their slots take turns: a message of micro-batch m goes from slot m of the one
+  /// to slot m of the other, each counted around.
+  struct Border {
+    Cable message;  ///< in the mean, one message at a time
+    /// Of all messages together, as the busiest link carries them. Slots of a stage begin together and take equally
+    /// long, so that their messages meet on links that they share: each then has its part of that.
+    double pace_Bps = 0;
+    /// @param senders slots of the stage that sends  @param bytes of a message, with its latency
+    double message_s(double bytes, std::uint32_t senders) const {
+      return message.latency_s + std::max(bytes / message.bandwidth_Bps, bytes * senders / pace_Bps);
+    }
+    bool operator==(const Border&) const = default;
+  };
   /// Links that what a stage gets (or sends) from before and from behind both cross; infinite: there are
   /// none.
   struct SharedLinks {
@@ -50,9 +64,9 @@ class PipelineCosts {
   /// All that the times of a stage depend on beside its units: on equal places the same units take as long.
   struct Place {
     std::vector<std::uint32_t> kinds;  ///< of devices that the stage has, ascending
-    std::uint32_t slots;
-    double devices;  ///< that sum up the stage's gradients
-    Cable ring, before, behind;
+    std::uint32_t slots, slots_before;  ///< of the stage, and of the one before it
+    std::vector<double> sums_s;         ///< all-reduces of sum_sizes() over its devices; empty: there is one
+    Border before, behind;
     bool has_stage_behind;
     SharedLinks shared;
     bool operator==(const Place&) const = default;
@@ -63,8 +77,12 @@ class PipelineCosts {
     std::int64_t in_flight, weight_versions;
     bool operator==(const Room&) const = default;
   };
+  /// The stages on both sides have as many slots as `stage_slots` says, or as stages have on average.
   /// @param slots_before of the stages before it
   Place place(std::uint32_t slots_before, std::uint32_t slots) const;
+  /// @param of_stage_before, of_stage_behind slots of the stages on both sides, 0 where there is none
+  Place place(std::uint32_t slots_before, std::uint32_t slots, std::uint32_t of_stage_before,
+              std::uint32_t of_stage_behind) const;
   Room room(std::uint32_t slots_before, std::uint32_t slots) const;
   /// Of a stage made of units [begin, end), without `fits`.
   StageCost times(std::uint32_t begin, std::uint32_t end, const Place& place) const;
@@ -85,9 +103,23 @@ class PipelineCosts {
   const std::vector<std::uint32_t>& kinds_of_slot(std::uint32_t slot) const { return kinds_of_slot_[slot]; }
   /// The way from a slot to another, of which each of their pipelines has its share.
   const Cable& cable(std::uint32_t from, std::uint32_t to) const;
+  /// From a stage on slots [from, from + left) to one on [to, to + right).
+  const Border& border(std::uint32_t from, std::uint32_t left, std::uint32_t to, std::uint32_t right) const;
+  /// What a stage makes and another one reads: a message of every micro-batch, and one back with its gradients.
+  struct Edge {
+    std::uint32_t from, to;
+    double bytes = 0, gradient_bytes = 0;  ///< of an image
+  };
+  std::vector<Edge> edges(const std::vector<StageChoice>& stages) const;
+  /// How long the busiest link carries what all messages and sums of a step send: no step is shorter.
+  double busiest_link_s(const std::vector<StageChoice>& stages) const;
   const std::vector<Units::Tensor>& tensors() const { return tensors_; }
-  /// What summing the gradients of a stage over its replicas takes, once.
-  double summing_s(std::uint32_t begin, std::uint32_t end, const Place& place) const;
+  /// How much longer than its last backward pass a stage needs to sum its gradients over its replicas: bucket by
+  /// bucket, each from when its last gradient is there, or all after the pass; with nothing else under way.
+  double exposed_sum_s(std::uint32_t begin, std::uint32_t end, const Place& place) const;
+  /// Ascending numbers of bytes for which sums are estimated (estimate_s); between them times are linear, as
+  /// they are from none on where an algorithm's rounds do not depend on bytes.
+  const std::vector<double>& sum_sizes() const { return sum_sizes_; }
 
   /// What computing units [begin, end) takes on the fastest device, unit by unit: no stages of them take less
   /// in sum, whichever slots they have.
@@ -126,15 +158,23 @@ class PipelineCosts {
   void add_kinds(const Machine& machine);
   void add_bytes(const Units& units);
   void add_memory(const StrategyInput& input, const Units& units);
-  void add_rings();
-  void add_shared_links(const Machine& machine);
-  /// Links, in order, and how many pipelines cross each.
+  void add_buckets();
+  void add_sum_sizes();
+  const std::vector<double>& sums_s(std::uint32_t first_slot, std::uint32_t slots) const;
+  void add_shared_links();
+  /// Links, in order, and how much crosses each.
   using Crossings = std::vector<std::pair<LinkId, double>>;
-  static Crossings crossings(const Machine& machine, const std::vector<EndpointId>& from,
-                             const std::vector<EndpointId>& to);
+  /// How often pairs of equal positions in two slots cross each link on their way.
+  const Crossings& crossings(std::uint32_t from, std::uint32_t to) const;
+  /// Bytes on each link for one that is summed over the devices of slots.
+  const Crossings& sum_loads(std::uint32_t first_slot, std::uint32_t slots) const;
+  Pattern sum_over(const std::vector<EndpointId>& devices, double bytes) const;
+  std::vector<EndpointId> devices_of(std::uint32_t first_slot, std::uint32_t slots) const;
   static double narrowest_common_Bps(const Machine& machine, const Crossings& a, const Crossings& b);
   double memory_bytes(std::uint32_t begin, std::uint32_t end, const Room& room) const;
   double sync_s(std::uint32_t begin, std::uint32_t end, const Place& place) const;
+  /// An all-reduce of so many bytes.
+  double sum_s(double bytes, const Place& place) const;
 
   /// Upper triangle of a table by (begin, end).
   struct Table {
@@ -174,8 +214,16 @@ class PipelineCosts {
   Table held_bytes_;                      ///< of an image: made in forward, read in backward
   Table operand_bytes_;                   ///< of an image: the most that one operation has beside these
   std::vector<double> capacity_bytes_;    ///< by slot, without what is reserved
-  mutable std::map<std::pair<std::uint32_t, std::uint32_t>, Cable> cables_;  ///< by slots, as asked for
-  std::vector<std::vector<Cable>> rings_;         ///< by first and number of slots: the slowest of their ring
+  /// By two slots, or the first of some and their number; what was asked for.
+  template <class T>
+  using KnownOfSlots = std::map<std::pair<std::uint32_t, std::uint32_t>, T>;
+  mutable KnownOfSlots<Cable> cables_;
+  mutable KnownOfSlots<Crossings> crossings_, sum_loads_;
+  mutable KnownOfSlots<std::vector<double>> sums_s_;  ///< Place::sums_s
+  mutable std::map<std::array<std::uint32_t, 4>, Border> borders_;
+  std::vector<double> sum_sizes_;
+  std::vector<std::vector<std::uint32_t>>
+      buckets_;  ///< by end of a stage, full ones: their first units, falling
   std::vector<std::vector<SharedLinks>> shared_;  ///< by first and number of slots of a stage in the middle
 };
 

@@ -34,7 +34,7 @@ struct ComputePricing {
     const double share_s = cost.busy_s() / site.place.slots;
     return {cost.messages_s, share_s, share_s};
   }
-  bool takes(std::uint32_t /*slots*/) const { return true; }
+  bool takes(std::uint32_t slots) const { return slots_allowed(costs.shape(), slots); }
   bool allows(const Site&, std::uint32_t, std::uint32_t) const { return true; }
 };
 
@@ -86,6 +86,8 @@ class Search {
   std::optional<Found> cheapest(double bound_s) {
     return run(bound_s, [](double rest, const Price& price) { return rest + price.sum_s; });
   }
+  /// How many stages were looked at so far, in whichever cut.
+  std::int64_t count_looked_at() const { return count_looked_at_; }
 
  private:
   struct State {
@@ -126,6 +128,7 @@ class Search {
     const typename Pricing::Site site = price_.site(before, slots);
     const double room_s = bound_s * before * (1 + rounding);
     for (std::uint32_t begin = first_begin(ahead, end, room_s); begin + 1 > ahead; --begin) {
+      ++count_looked_at_;
       const Price price = price_(site, begin, end, rest);
       if (costs_.may_begin(begin) && price.interval_s <= bound_s) {
         State& next = state(done + 1, begin, before);
@@ -176,10 +179,11 @@ class Search {
   std::vector<std::uint32_t> stage_slots_;  ///< empty: free
   Pricing price_;
   std::vector<State> states_;
+  std::int64_t count_looked_at_ = 0;
 };
 
-/// The smallest PipelineCosts::step_s: over bounds on the interval, of which the smallest sum is a falling
-/// step function.
+/// The smallest PipelineCosts::step_s of a stage's sum and slowest interval: over bounds on the interval, of which the
+/// smallest sum is a falling step function.
 class BoundSearch {
  public:
   BoundSearch(Search<StepPricing>& search, const PipelineCosts& costs) : search_(search), costs_(costs) {}
@@ -187,6 +191,7 @@ class BoundSearch {
   std::optional<std::vector<StageChoice>> run() {
     const std::optional<Found> free = search_.cheapest(infinity);
     if (!free) return std::nullopt;
+    most_looked_at_ = search_.count_looked_at() + many;
     consider(*free);
     between(0, infinity, free->interval_s, free->sum_s);
     return best_;
@@ -205,6 +210,7 @@ class BoundSearch {
   void between(double low_s, double low_sum_s, double high_s, double high_sum_s) {
     if (high_s - low_s <= rounding * high_s || low_sum_s <= high_sum_s * (1 + rounding)) return;
     if (costs_.step_s(high_sum_s, low_s) >= best_value_ * (1 - rounding)) return;
+    if (search_.count_looked_at() > most_looked_at_) return;
     const double middle_s = low_s + (high_s - low_s) / 2;
     const std::optional<Found> middle = search_.cheapest(middle_s);
     if (!middle) return between(middle_s, infinity, high_s, high_sum_s);
@@ -217,6 +223,9 @@ class BoundSearch {
   const PipelineCosts& costs_;
   double best_value_ = infinity;
   std::vector<StageChoice> best_;
+  /// About a second; with more slots and units the bounds that were tried so far have to do.
+  static constexpr std::int64_t many = 300'000'000;
+  std::int64_t most_looked_at_ = 0;
 };
 
 std::vector<StageChoice> even(const PipelineCosts& costs) {
@@ -242,15 +251,16 @@ class ScheduleSearch {
 
   /// A cut that a method makes.
   void begin_from(const std::vector<StageChoice>& stages, StageCut method) {
-    if (consider(stages)) begun_from_ = method;
+    if (!stages.empty() && consider(stages)) begun_from_ = method;
   }
 
-  /// Moves where a stage begins, by many units first, for as long as that helps.
+  /// Moves where a stage begins, by many units first, and slots from a stage to the next or back, for as long as that
+  /// helps.
   void improve() {
     std::uint32_t reach = 1;
     while (reach < costs_.unit_count() / costs_.shape().stages) reach *= 2;
     for (; reach > 0; reach /= 2)
-      while (improve_by(reach))
+      while (improve_by(reach) || move_slots())
         if (passes_ > most_passes) return;
   }
 
@@ -265,7 +275,7 @@ class ScheduleSearch {
   bool consider(const std::vector<StageChoice>& stages) {
     if (!costs_.may_begin(stages)) return false;
     const std::pair value{!costs_.fits(stages), schedule_s(costs_, stages)};
-    passes_ += 2 * walked_micro_batches(costs_.shape()) * costs_.shape().stages;
+    passes_ += 2 * walked_micro_batches(costs_.shape(), stages) * costs_.shape().stages;
     if (!best_.empty() && !(value.first < value_.first ||
                             (value.first == value_.first && value.second < value_.second * (1 - least_gain))))
       return false;
@@ -288,6 +298,24 @@ class ScheduleSearch {
     return improved;
   }
 
+  bool move_slots() {
+    const PipelineShape& shape = costs_.shape();
+    bool improved = false;
+    if (!shape.stage_slots.empty() || shape.stages == costs_.slot_count()) return improved;
+    for (std::size_t s = 1; s < best_.size(); ++s)
+      for (const bool back : {false, true})
+        for (std::uint32_t count = 1; passes_ <= most_passes; ++count) {
+          std::vector<StageChoice> moved = best_;
+          StageChoice &from = moved[back ? s : s - 1], &to = moved[back ? s - 1 : s];
+          if (count >= from.slots) break;
+          from.slots -= count;
+          to.slots += count;
+          if (slots_allowed(shape, from.slots) && slots_allowed(shape, to.slots) && consider(moved))
+            improved = true;
+        }
+    return improved;
+  }
+
   const PipelineCosts& costs_;
   std::vector<StageChoice> best_;
   StageCut begun_from_ = StageCut::optimal;
@@ -298,13 +326,15 @@ class ScheduleSearch {
 CutPipeline optimal(const PipelineCosts& costs) {
   StagePrices prices(costs);
   const std::vector<StageChoice> least = least_step_partition(prices);
-  if (least.empty() || costs.shape().endless()) return {least, StageCut::optimal};
+  if (least.empty()) return {least, StageCut::optimal};
   ScheduleSearch search(costs);
   search.begin_from(least, StageCut::optimal);
-  if (!costs.shape().stage_slots.empty() || costs.shape().stages == costs.slot_count()) {
-    search.begin_from(balanced(costs), StageCut::balanced);
-    search.begin_from(even(costs), StageCut::even);
-  }
+  const bool slots_are_given =
+      !costs.shape().stage_slots.empty() || costs.shape().stages == costs.slot_count();
+  if (slots_are_given) search.begin_from(balanced(costs), StageCut::balanced);
+  std::vector<StageChoice> equal = even(costs);
+  for (std::size_t s = 0; s < least.size(); ++s) equal[s].slots = least[s].slots;
+  search.begin_from(equal, StageCut::even);
   search.improve();
   return search.best();
 }

@@ -50,7 +50,7 @@ struct Stretch {
 std::optional<RepeatedPasses> repeated_passes_of(const StrategyInput& input, const PipelineShape& shape,
                                                  const std::vector<StageChoice>& choices) {
   constexpr std::int64_t longest_turns = 64;
-  if (shape.endless() || input.meaning || shape.zero >= 2 ||
+  if (shape.endless() || input.meaning || shape.sync.zero >= 2 ||
       (shape.schedule == PipelineSchedule::gpipe && shape.stages > 1))
     return std::nullopt;
   std::int64_t turns = 1, around = 0;

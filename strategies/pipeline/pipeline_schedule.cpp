@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <map>
 #include <numeric>
 #include <stdexcept>
 
@@ -13,19 +12,21 @@ namespace {
 class Walk {
  public:
   Walk(const PipelineCosts& costs, const std::vector<StageChoice>& choices, std::int64_t micro_batches)
-      : costs_(costs), shape_(costs.shape()), micro_batches_(micro_batches) {
-    std::vector<std::uint32_t> stage_of(costs.unit_count());
+      : costs_(costs),
+        shape_(costs.shape()),
+        micro_batches_(micro_batches),
+        delayed_(shape_.weights == Weights::double_buffered && choices.size() > 1) {
     for (std::uint32_t s = 0, before = 0; s < choices.size(); before += choices[s++].slots) {
       const std::uint32_t begin = choices[s].first_unit;
       const std::uint32_t end = s + 1 < choices.size() ? choices[s + 1].first_unit : costs.unit_count();
-      std::fill(stage_of.begin() + begin, stage_of.begin() + end, s);
       Stage& stage = stages_.emplace_back();
       stage.first_slot = before;
       stage.slots = choices[s].slots;
-      stage.summing_s = costs.summing_s(begin, end, costs.place(before, stage.slots));
+      stage.exposed_sum_s = costs.exposed_sum_s(begin, end, costs.place(before, stage.slots));
+      if (shape_.endless()) stage.share_of_update = share_of_update(shape_, stage.slots);
       for (std::uint32_t k = 0; k < choices[s].slots; ++k) add_slot(s, begin, end, k);
     }
-    add_edges(stage_of);
+    add_edges(costs.edges(choices));
   }
 
   double run() {
@@ -33,7 +34,8 @@ class Walk {
     for (std::uint32_t q = 0; q < slots_.size(); ++q) ready.push_back(q);
     for (; !ready.empty(); ready.pop_front()) advance(slots_[ready.front()], ready);
     double end_s = 0;
-    for (std::uint32_t s = 0; s < stages_.size(); ++s) end_s = std::max(end_s, update_s(stages_[s]));
+    for (const Stage& stage : stages_)
+      end_s = std::max(end_s, shape_.endless() ? passes_end_s(stage) : update_s(stage));
     return end_s;
   }
 
@@ -41,7 +43,7 @@ class Walk {
   /// A message of every micro-batch, to another stage.
   struct Edge {
     std::uint32_t to;
-    double time_s;
+    double bytes, together_s;  ///< of one message, and where all slots of the stage send theirs at a time
   };
   /// Of a stage and direction: what it sends, in order, and by micro-batch what it waits for.
   struct Messages {
@@ -50,9 +52,16 @@ class Walk {
     std::vector<std::uint32_t> missing;
     std::vector<double> arrived_s;
   };
+  /// Of the gradients of an update, over the slots of a stage.
+  struct Sum {
+    std::uint32_t slots_done = 0;
+    double from_s = 0;
+  };
   struct Stage {
     std::uint32_t first_slot = 0, slots = 0;
-    double summing_s = 0;
+    double exposed_sum_s = 0;
+    std::int64_t share_of_update = 0;  ///< of each slot's backward passes; none with a flush
+    std::vector<Sum> sums{};           ///< without flush, by update
     Messages forward, backward;
     Messages& messages(bool is_backward) { return is_backward ? backward : forward; }
   };
@@ -67,29 +76,17 @@ class Walk {
     std::vector<Lane> lanes;
     std::vector<MicroBatchPass> order;
     std::size_t next = 0;
+    std::int64_t backward_done = 0;
+    std::size_t due = 0,
+                updates = 0;  ///< without flush: updates whose gradients it has made, and that it has run
     double sent_activations_s = 0, sent_gradients_s = 0;  ///< when the last of them has arrived
-    double last_begin_s = 0, end_s = 0;                   ///< of the last pass
+    double end_s = 0;                                     ///< of the last pass
   };
 
-  /// What a later stage reads of a stage's outputs is one message, and its gradients are one back.
-  void add_edges(const std::vector<std::uint32_t>& stage_of) {
-    struct Bytes {
-      double forward = 0, backward = 0;
-    };
-    std::map<std::pair<std::uint32_t, std::uint32_t>, Bytes> edges;
-    for (const Units::Tensor& tensor : costs_.tensors()) {
-      std::uint32_t last = stage_of[tensor.producer];
-      for (const std::uint32_t reader : tensor.readers) {
-        if (stage_of[reader] == last) continue;
-        last = stage_of[reader];
-        Bytes& bytes = edges[{stage_of[tensor.producer], last}];
-        bytes.forward += tensor.bytes_per_image;
-        if (tensor.has_gradient) bytes.backward += tensor.bytes_per_image;
-      }
-    }
-    for (const auto& [ends, bytes] : edges) {
-      add_edge(ends.first, ends.second, bytes.forward, false);
-      add_edge(ends.second, ends.first, bytes.backward, true);
+  void add_edges(const std::vector<PipelineCosts::Edge>& edges) {
+    for (const PipelineCosts::Edge& edge : edges) {
+      add_edge(edge.from, edge.to, edge.bytes, false);
+      add_edge(edge.to, edge.from, edge.gradient_bytes, true);
     }
     for (Stage& stage : stages_)
       for (const bool backward : {false, true}) {
@@ -101,9 +98,11 @@ class Walk {
 
   void add_edge(std::uint32_t from, std::uint32_t to, double bytes, bool backward) {
     if (bytes <= 0) return;
-    const PipelineCosts::Cable& cable = costs_.cable(stages_[from].first_slot, stages_[to].first_slot);
-    stages_[from].messages(backward).edges.push_back(
-        {to, cable.latency_s + bytes * shape_.images / cable.bandwidth_Bps});
+    const Stage &left = stages_[std::min(from, to)], &right = stages_[std::max(from, to)];
+    const double pace_Bps =
+        costs_.border(left.first_slot, left.slots, right.first_slot, right.slots).pace_Bps;
+    bytes *= shape_.images;
+    stages_[from].messages(backward).edges.push_back({to, bytes, bytes * stages_[from].slots / pace_Bps});
     ++stages_[to].messages(backward).awaited;
   }
 
@@ -132,18 +131,23 @@ class Walk {
       const auto m = static_cast<std::size_t>(pass.micro_batch);
       const Messages& messages = stages_[slot.stage].messages(pass.backward);
       if (messages.missing[m] > 0) return;
+      // Double-buffered weights are not needed before the next gradients are.
+      if (slot.due > slot.updates && (pass.backward || !delayed_) && !update(slot)) return;
       const double from_s = messages.arrived_s[m];
-      slot.last_begin_s = std::max(slot.end_s, from_s);
       const bool again = pass.backward && recomputes(shape_, pass.micro_batch, micro_batches_);
       for (Lane& lane : slot.lanes) {
         lane.queue.wait_until(from_s);
         lane.queue.run(again ? lane.again : pass.backward ? lane.backward : lane.forward);
         slot.end_s = std::max(slot.end_s, lane.queue.end_s());
       }
+      if (pass.backward) note_gradients(slot, ready);
       double& sent_s = pass.backward ? slot.sent_gradients_s : slot.sent_activations_s;
       for (const Edge& edge : messages.edges) {
-        sent_s = std::max(sent_s, slot.end_s) + edge.time_s;
         Stage& to = stages_[edge.to];
+        const PipelineCosts::Cable& cable =
+            costs_.cable(slot_of(stages_[slot.stage], pass.micro_batch), slot_of(to, pass.micro_batch));
+        sent_s = std::max(sent_s, slot.end_s) + cable.latency_s +
+                 std::max(edge.bytes / cable.bandwidth_Bps, edge.together_s);
         Messages& there = to.messages(pass.backward);
         there.arrived_s[m] = std::max(there.arrived_s[m], sent_s);
         if (--there.missing[m] == 0) ready.push_back(slot_of(to, pass.micro_batch));
@@ -151,15 +155,47 @@ class Walk {
     }
   }
 
-  /// When a stage's parameters are updated.
-  double update_s(const Stage& stage) {
-    double summed_s = 0;
+  /// Without flush: whether the gradients that a slot has made are those of a whole update.
+  void note_gradients(Slot& slot, std::deque<std::uint32_t>& ready) {
+    Stage& stage = stages_[slot.stage];
+    ++slot.backward_done;
+    if (stage.share_of_update == 0 || slot.backward_done % stage.share_of_update != 0 ||
+        slot.backward_done * stage.slots > micro_batches_)
+      return;
+    if (stage.sums.size() == slot.due) stage.sums.emplace_back();
+    Sum& sum = stage.sums[slot.due++];
+    sum.from_s = std::max(sum.from_s, slot.end_s);
+    if (++sum.slots_done == stage.slots)
+      for (std::uint32_t q = 0; q < stage.slots; ++q) ready.push_back(stage.first_slot + q);
+  }
+
+  /// @return whether the sum is there
+  bool update(Slot& slot) {
+    const Stage& stage = stages_[slot.stage];
+    const Sum& sum = stage.sums[slot.updates];
+    if (sum.slots_done < stage.slots) return false;
+    for (Lane& lane : slot.lanes) {
+      lane.queue.wait_until(sum.from_s + stage.exposed_sum_s);
+      lane.queue.run(lane.update);
+      slot.end_s = std::max(slot.end_s, lane.queue.end_s());
+    }
+    ++slot.updates;
+    return true;
+  }
+
+  double passes_end_s(const Stage& stage) const {
+    double end_s = 0;
     for (std::uint32_t k = 0; k < stage.slots; ++k) {
       const Slot& slot = slots_[stage.first_slot + k];
       if (slot.next < slot.order.size()) throw std::logic_error("stages of a pipeline wait for each other");
-      const double from_s = shape_.overlap ? slot.last_begin_s : slot.end_s;
-      summed_s = std::max({summed_s, slot.end_s, from_s + stage.summing_s});
+      end_s = std::max(end_s, slot.end_s);
     }
+    return end_s;
+  }
+
+  /// When a stage's parameters are updated.
+  double update_s(const Stage& stage) {
+    const double summed_s = passes_end_s(stage) + stage.exposed_sum_s;
     double end_s = 0;
     for (std::uint32_t k = 0; k < stage.slots; ++k)
       for (Lane& lane : slots_[stage.first_slot + k].lanes) {
@@ -173,6 +209,7 @@ class Walk {
   const PipelineCosts& costs_;
   const PipelineShape& shape_;
   const std::int64_t micro_batches_;
+  const bool delayed_;
   std::vector<Stage> stages_;
   std::vector<Slot> slots_;
 };
@@ -184,25 +221,51 @@ std::int64_t turns_of_slots(const std::vector<StageChoice>& stages) {
   return turns;
 }
 
+/// What is gone through of a pipeline: so many micro-batches, and to see its pace, once more without the last of them.
+struct Walks {
+  std::int64_t micro_batches = 0, further = 0;
+};
+
+Walks walks_of(const PipelineShape& shape, const std::vector<StageChoice>& stages) {
+  constexpr std::int64_t most_walked = 512, least_steady = 96, rounds_to_fill = 4;
+  const std::int64_t turns = turns_of_slots(stages), slots = static_cast<std::int64_t>(shape.slots.size());
+  const auto whole = [](std::int64_t micro_batches, std::int64_t round) {
+    return (micro_batches + round - 1) / round * round;
+  };
+  if (shape.endless()) {
+    const std::int64_t round = std::lcm(turns, shape.micro_batches), further = whole(least_steady, round);
+    const Walks walks{whole(rounds_to_fill * slots, round) + further, further};
+    return walks.micro_batches <= 2 * most_walked ? walks : Walks{};
+  }
+  const std::int64_t walked = std::min(shape.micro_batches, most_walked), left = shape.micro_batches - walked;
+  const std::int64_t further = walked / 4 / turns * turns;
+  if (left < further || further == 0) return {shape.micro_batches, 0};
+  return {shape.micro_batches - left / turns * turns, further};  // whole turns are left out
+}
+
+/// As if each message had the links to itself but for those of its stage's other slots.
+double walked_s(const PipelineCosts& costs, const std::vector<StageChoice>& stages) {
+  const PipelineShape& shape = costs.shape();
+  const Walks walks = walks_of(shape, stages);
+  if (walks.micro_batches == 0) return costs.step_s(stages);
+  const auto walk_s = [&](std::int64_t micro_batches) { return Walk(costs, stages, micro_batches).run(); };
+  const double all_s = walk_s(walks.micro_batches);
+  if (walks.further == 0) return all_s;
+  const double pace_s =
+      (all_s - walk_s(walks.micro_batches - walks.further)) / static_cast<double>(walks.further);
+  if (shape.endless()) return pace_s * static_cast<double>(shape.micro_batches);
+  return all_s + pace_s * static_cast<double>(shape.micro_batches - walks.micro_batches);
+}
+
 }  // namespace
 
-std::int64_t walked_micro_batches(const PipelineShape& shape) {
-  constexpr std::int64_t most_walked = 512;
-  return std::min(shape.micro_batches, most_walked);
+std::int64_t walked_micro_batches(const PipelineShape& shape, const std::vector<StageChoice>& stages) {
+  const Walks walks = walks_of(shape, stages);
+  return walks.further > 0 ? 2 * walks.micro_batches - walks.further : walks.micro_batches;
 }
 
 double schedule_s(const PipelineCosts& costs, const std::vector<StageChoice>& stages) {
-  const PipelineShape& shape = costs.shape();
-  if (shape.endless()) return costs.step_s(stages);
-  const auto walk_s = [&](std::int64_t micro_batches) { return Walk(costs, stages, micro_batches).run(); };
-  const std::int64_t turns = turns_of_slots(stages), left = shape.micro_batches - walked_micro_batches(shape);
-  const std::int64_t further = walked_micro_batches(shape) / 4 / turns * turns;
-  if (left < further || further == 0) return walk_s(shape.micro_batches);
-  // Whole turns are left out, at the pace of the last of those that are not.
-  const std::int64_t walked = shape.micro_batches - left / turns * turns;
-  const double all_s = walk_s(walked), fewer_s = walk_s(walked - further);
-  return all_s +
-         (all_s - fewer_s) / static_cast<double>(further) * static_cast<double>(shape.micro_batches - walked);
+  return std::max(walked_s(costs, stages), costs.busiest_link_s(stages));
 }
 
 }  // namespace convoy::strategies

@@ -10,15 +10,15 @@ namespace convoy::inline strategies {
 /// Step of a cut pipeline, pass by pass: each device goes through its passes in their order
 /// (order_of_passes), each operation at the later of "issued by the host since the step's beginning", "the
 /// one before it is done" and, with the first of a pass, "its message is there"; messages of one direction
-/// leave one after the other; then come the sums of gradients, and the updates. For a chain of layers, where
-/// no two messages share a link at a time and there is nothing to sum, it is what a replay of the plan takes
-/// (tests/strategies/test_pipeline_schedule.cpp). What else is under way on a link it does not know, and sums
-/// of gradients of an output that several stages read are in the stage of its layer. Without flush:
-/// PipelineCosts::step_s. Of many micro-batches some hundreds are gone through; the others are taken to go on at
-/// the pace of the last of these.
+/// leave one after the other, those of a stage's slots together; then come the sums of gradients, and the updates. For a
+/// chain of layers, where no two messages share a link at a time and there is nothing to sum, it is what a replay of the
+/// plan takes (tests/strategies/test_pipeline_schedule.cpp). What else is under way on a link it does not know, but no
+/// step is shorter than PipelineCosts::busiest_link_s; sums of gradients of an output that several stages read are in the
+/// stage of its layer. Of many micro-batches some hundreds are gone through; the others are taken to go on at the pace of
+/// the last of these, as all are without flush, where the update follows the last gradients of each stage.
 double schedule_s(const PipelineCosts& costs, const std::vector<StageChoice>& stages);
 
-/// Of a pipeline's micro-batches, about how many schedule_s goes through.
-std::int64_t walked_micro_batches(const PipelineShape& shape);
+/// How many micro-batches schedule_s goes through.
+std::int64_t walked_micro_batches(const PipelineShape& shape, const std::vector<StageChoice>& stages);
 
 }  // namespace convoy::strategies

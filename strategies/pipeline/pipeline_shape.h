@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/lowering/gradient_sync.h"
 #include "sim/plan/plan.h"
 
 namespace convoy::inline strategies {
@@ -32,8 +33,7 @@ struct PipelineShape {
   Recompute recompute = Recompute::never;
   Weights weights = Weights::flush;
   std::vector<std::uint32_t> stage_slots{};  ///< of each stage, where given; empty: to be chosen
-  int zero = 0;          ///< stage of ZeRO: what is sharded over a stage's replicas (replica_program.h)
-  bool overlap = false;  ///< gradients are summed while the last backward pass goes on, not after it
+  GradientSync sync = summed_after_backward();  ///< of a stage's replicas
 
   bool endless() const { return weights != Weights::flush; }
 };

@@ -197,14 +197,16 @@ TEST_CASE("a slow first stage gets the devices that are left over, which take it
       "{name: slow, kind: custom, forward_flops: 3e9, backward_flops: 6e9, parameters: 10, output: [10]}, "
       "{name: fast, kind: custom, forward_flops: 1e9, backward_flops: 2e9, parameters: 10, output: [10]}]}";
   const lab::Experiment experiment(model, lab::star(4, "1GB/s", "1us"),
-                                   "{kind: pipeline, stages: 2, micro_batches: 6}", 3);
+                                   "{kind: pipeline, stages: 2, micro_batches: 12}", 6);
   const Plan& plan = experiment.plan();
   CHECK(devices_of(experiment.report()) == std::vector<std::vector<EndpointId>>{{0, 1, 2}, {3}});
   REQUIRE(plan.roles.size() == 4);
-  CHECK(passes(plan.roles[0]) == "F0 F3 B0 B3");  // 4 devices for 3 replicas: 2 under way in each
-  CHECK(passes(plan.roles[1]) == "F1 F4 B1 B4");
-  CHECK(passes(plan.roles[2]) == "F2 F5 B2 B5");
-  CHECK(passes(plan.roles[3]) == "F0 B0 F1 B1 F2 B2 F3 B3 F4 B4 F5 B5");
+  // 4 devices for 3 replicas: 2 under way in each.
+  CHECK(passes(plan.roles[0]) == "F0 F3 B0 F6 B3 F9 B6 B9");
+  CHECK(passes(plan.roles[1]) == "F1 F4 B1 F7 B4 F10 B7 B10");
+  CHECK(passes(plan.roles[2]) == "F2 F5 B2 F8 B5 F11 B8 B11");
+  CHECK(passes(plan.roles[3]) ==
+        "F0 B0 F1 B1 F2 B2 F3 B3 F4 B4 F5 B5 F6 B6 F7 B7 F8 B8 F9 B9 F10 B10 F11 B11");
 }
 
 TEST_CASE("neighbours: a pipeline's stages or a stage's replicas, and auto takes the faster way") {

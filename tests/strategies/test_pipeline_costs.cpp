@@ -6,6 +6,8 @@
 #include <numeric>
 #include <vector>
 
+#include "sim/collectives/collectives.h"
+#include "sim/replay/replay.h"
 #include "tests/strategies/pipeline_problem.h"
 #include "tests/support/approx.h"
 
@@ -196,11 +198,18 @@ TEST_CASE(
       CHECK(stage.issue_s == approx(issue_s).epsilon(1e-9));
       double parameters = 0;
       for (std::uint32_t unit = begin; unit < end; ++unit) parameters += problem.units.parameters[unit];
-      const auto n = static_cast<double>(slots * in_slot);
-      const double ring_s =
-          n < 2 || parameters == 0
-              ? 0
-              : 2 * (n - 1) * (place.ring.latency_s + 4 * parameters / n / place.ring.bandwidth_Bps);
+      std::vector<EndpointId> summing;
+      for (std::uint32_t slot = first; slot < first + slots; ++slot)
+        summing.insert(summing.end(), shape.slots[slot].begin(), shape.slots[slot].end());
+      // The sum takes what a replay of it alone does.
+      const double bytes = 4 * parameters;
+      double ring_s = 0;
+      if (summing.size() > 1 && parameters > 0) {
+        Plan plan = collective_of_all(all_reduce_pattern(AllReduceAlgorithm::ring, summing, machine, bytes),
+                                      "sum", bytes, machine);
+        plan.roles.front().members = summing;
+        ring_s = replay(plan, machine, cost, {}).step_time_s;
+      }
       const double sync_s =
           shape.endless() ? (ring_s + update_s) / static_cast<double>(slots * share_of_update(shape, slots))
                           : ring_s / static_cast<double>(shape.micro_batches);
