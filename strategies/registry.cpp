@@ -46,11 +46,11 @@ std::vector<StrategyEntry> rows() {
 bool has_transport(const StrategyEntry& entry) { return entry.kind != "single" && entry.kind != "auto"; }
 
 Key<Strategy> transport_key() {
-  return {key_text("transport", "by strategy and framework", forms::name(library_names),
+  return {key_text("transport", "by strategy and framework", forms::name(library_names()),
                    "library that moves the bytes, over what the fabric speaks (docs/clusters.md)"),
           [](YamlMap& map, Strategy& strategy) {
             if (map.find("transport"))
-              strategy.library = read_choice<Library>(map, "transport", library_names);
+              strategy.library = library_names()[map.choice("transport", library_names())];
           }};
 }
 
@@ -122,10 +122,10 @@ std::unique_ptr<Strategy> read_strategy(const YamlNode& written) {
   return strategy;
 }
 
-Library default_library(const Strategy& strategy, Framework framework, bool cpu_devices) {
+std::string default_library(const Strategy& strategy, Framework framework, const DeviceKind& kind) {
   const bool tensorflow = framework == Framework::tensorflow || framework == Framework::tensorflow1;
-  if (strategy.uses_servers()) return tensorflow ? Library::grpc : Library::zmq;
-  return cpu_devices ? Library::gloo : Library::nccl;
+  if (strategy.uses_servers()) return tensorflow ? "grpc" : "zmq";
+  return std::string(kind.library);
 }
 
 }  // namespace convoy::strategies

@@ -51,7 +51,7 @@ class Strategy {
   /// One line for tables: "ring all-reduce", "1 parameter server, dedicated".
   virtual std::string label() const = 0;
   /// `transport:` of its mapping; unset: default_library.
-  std::optional<Library> library;
+  std::optional<std::string> library;
   SourcePos written_pos;  ///< of its mapping
   /// Whether its devices talk to servers, each message a call, rather than among themselves.
   virtual bool uses_servers() const { return false; }
@@ -92,8 +92,8 @@ class Strategy {
 };
 
 /// What moves a strategy's bytes unless it says `transport:`: TensorFlow talks to parameter servers by gRPC,
-/// MXNet's ps-lite and BytePS by ZeroMQ; devices among themselves by NCCL, CPUs by gloo.
-Library default_library(const Strategy& strategy, Framework framework, bool cpu_devices);
+/// MXNet's ps-lite and BytePS by ZeroMQ; devices among themselves by the library of their kind.
+std::string default_library(const Strategy& strategy, Framework framework, const DeviceKind& kind);
 
 /// Reads a `strategy:` mapping with the registry's reader of its `kind`. @throws InputError
 std::unique_ptr<Strategy> read_strategy(const YamlNode& node);

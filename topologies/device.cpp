@@ -44,7 +44,7 @@ Keys<DeviceType> evidence_keys() {
 }
 
 void read_device_kind(YamlMap& map, DeviceType& device) {
-  device.cpu = map.choice_or("kind", {"gpu", "cpu"}, 0) == 1;
+  device.kind = &device_kinds[map.choice_or("kind", device_kind_names(), 0)];
 }
 
 void read_device_peer_to_peer(YamlMap& map, DeviceType& device) {
@@ -116,8 +116,8 @@ Keys<DeviceType> computing_keys() {
 Keys<DeviceType> make_device_keys() {
   using D = DeviceType;
   Keys<D> keys{optional_text_key<D>("title", "none", "a text", "for people", &D::title),
-               custom_key<D>("kind", "", forms::name({"gpu", "cpu"}), "which libraries' algorithms it runs",
-                             &read_device_kind)};
+               custom_key<D>("kind", "", forms::name(device_kind_names()),
+                             "which libraries' algorithms it runs", &read_device_kind)};
   append_keys(keys, computing_keys());
   append_keys(
       keys,
@@ -148,6 +148,15 @@ const Keys<DeviceType>& all_device_keys() {
 }
 
 }  // namespace
+
+const std::vector<std::string>& device_kind_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const DeviceKind& kind : device_kinds) all.emplace_back(kind.name);
+    return all;
+  }();
+  return names;
+}
 
 const std::vector<std::string>& generation_names() {
   static const std::vector<std::string> names{

@@ -9,6 +9,7 @@
 
 #include "sim/base/precision.h"
 #include "sim/base/yaml_map.h"
+#include "topologies/device_kind.h"
 #include "topologies/efficiency.h"
 #include "topologies/sources.h"
 
@@ -19,7 +20,7 @@ namespace convoy::inline topologies {
 struct DeviceType {
   std::string name;
   std::string title;  ///< "NVIDIA Tesla K80 (one of a board's two GPUs)"; "" inline
-  bool cpu = false;   ///< `kind: cpu`: a calibration does not expect the algorithms of GPU libraries of it
+  const DeviceKind* kind = &device_kinds.front();  ///< a row of device_kinds
   std::map<Precision, double> peak_flops;  ///< FLOP/s by precision; a precision that is absent cannot be run
   double memory_bytes = 0;
   double memory_bandwidth_Bps = 0;

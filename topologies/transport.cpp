@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "sim/base/data_path.h"
 #include "sim/base/key_parts.h"
 #include "sim/base/memo.h"
@@ -59,9 +62,10 @@ Transport read_transport(const YamlNode& node, Protocol protocol, const std::str
   return transport;
 }
 
-std::string name_of(Library library, Protocol protocol) {
-  return fmt::format("{}-{}", library_names[static_cast<std::size_t>(library)],
-                     protocol_names[static_cast<std::size_t>(protocol)]);
+constexpr std::array real_protocols{Protocol::tcp, Protocol::rdma};
+
+std::string name_of(const std::string& library, Protocol protocol) {
+  return fmt::format("{}-{}", library, protocol_names[static_cast<std::size_t>(protocol)]);
 }
 
 }  // namespace
@@ -82,21 +86,37 @@ std::vector<std::string> transport_names() { return data_names(transport_folder)
 Transport load_transport(const std::string& written, const SourcePos& pos) {
   const std::vector<std::string> names = transport_names();
   const std::string name = meant(written, names);
-  for (std::size_t l = 0; l < library_names.size(); ++l)
-    for (const Protocol protocol : {Protocol::tcp, Protocol::rdma})
-      if (const auto library = static_cast<Library>(l); name == name_of(library, protocol))
-        return load_transport(library, protocol);
+  for (const std::string& library : library_names())
+    for (const Protocol protocol : real_protocols)
+      if (name == name_of(library, protocol)) return transport_over(library, protocol);
   throw InputError(pos, fmt::format("unknown transport '{}'{}; there are {}", name, suggestion(name, names),
                                     list_of(names)));
 }
 
-Transport load_transport(Library library, Protocol protocol) {
+const std::vector<std::string>& library_names() {
+  static const std::vector<std::string> libraries = [] {
+    const std::vector<std::string> files = transport_names();
+    std::vector<std::string> all;
+    for (const std::string& file : files) {
+      const std::string library = file.substr(0, file.rfind('-'));
+      const auto has_file = [&](Protocol protocol) {
+        return std::ranges::binary_search(files, name_of(library, protocol));
+      };
+      if (std::ranges::all_of(real_protocols, has_file) && (all.empty() || all.back() != library))
+        all.push_back(library);
+    }
+    return all;
+  }();
+  return libraries;
+}
+
+Transport transport_over(const std::string& library, Protocol protocol) {
   struct Key {
-    Library library;
+    std::string library;
     Protocol protocol;
     bool operator==(const Key&) const = default;
     std::size_t hash() const {
-      return hash_with(static_cast<std::size_t>(library), static_cast<std::size_t>(protocol));
+      return hash_with(std::hash<std::string>{}(library), static_cast<std::size_t>(protocol));
     }
   };
   if (protocol == Protocol::ideal) return ideal_transport();

@@ -27,10 +27,6 @@ struct SpokenProtocol {
 /// "the protocol between hosts is assumed to be tcp: ..." @pre it is assumed
 std::string assumption_text(const SpokenProtocol& spoken);
 
-/// Library that moves bytes between devices (`transport:` of a strategy).
-enum class Library : std::uint8_t { nccl, gloo, mpi, grpc, zmq };
-inline const std::vector<std::string> library_names{"nccl", "gloo", "mpi", "grpc", "zmq"};
-
 /// A library over a protocol: what software adds to the wires. The default adds nothing (an ideal fabric).
 struct Transport {
   Protocol protocol = Protocol::ideal;
@@ -74,8 +70,13 @@ struct Transport {
 /// Nothing but wires.
 Transport ideal_transport();
 
-/// topologies/catalog/transports/LIBRARY-PROTOCOL.yaml
-Transport load_transport(Library library, Protocol protocol);
+/// Libraries that move bytes between devices (`transport:` of a strategy): those that the catalogue has over TCP
+/// and RDMA, sorted: "gloo", "grpc", ...
+const std::vector<std::string>& library_names();
+
+/// topologies/catalog/transports/LIBRARY-PROTOCOL.yaml; ideal_transport() over the ideal protocol.
+/// @pre library is one of library_names()
+Transport transport_over(const std::string& library, Protocol protocol);
 /// By "LIBRARY-PROTOCOL". @throws InputError at `pos`, naming the pairs there are
 Transport load_transport(const std::string& name, const SourcePos& pos);
 

@@ -38,7 +38,7 @@ std::string nearest_device(const DeviceType& stated) {
   double least = std::numeric_limits<double>::infinity();
   for (const std::string& name : data_names(folder)) {
     const DeviceType known = read_device(data_yaml(folder, name), name);
-    if (known.cpu != stated.cpu) continue;
+    if (known.kind != stated.kind) continue;
     const bool alike = !stated.generation.empty() && known.generation == stated.generation;
     const double away = distance(stated, known);
     if (alike < of_generation || (alike == of_generation && away >= least)) continue;
@@ -67,10 +67,9 @@ YamlNode with_typical_efficiency(const YamlNode& node, const DeviceType& stated)
   if (!node.find("evidence"))
     result.entries.emplace_back("evidence",
                                 parse_yaml(fmt::format("{{rows: 0, spread: {}}}", spread), "evidence"));
-  YamlNode source =
-      scalar(fmt::format("{} +-{:.0f}%: those of {}, the nearest {}of the catalogue",
-                         to_string(Grade::unstated), 100 * spread, nearest, stated.cpu ? "CPU " : "GPU "),
-             node.pos);
+  YamlNode source = scalar(fmt::format("{} +-{:.0f}%: those of {}, the nearest {} of the catalogue",
+                                       to_string(Grade::unstated), 100 * spread, nearest, stated.kind->text),
+                           node.pos);
   const auto sources = std::find_if(result.entries.begin(), result.entries.end(),
                                     [](const auto& entry) { return entry.first == "sources"; });
   if (sources == result.entries.end()) {

@@ -55,7 +55,8 @@ AccuracyRow accuracy_row(const Measurement& m, const DeviceType& device, const s
   row.kind = m.kernel.substr(0, m.kernel.find(' '));
   row.step = m.step;
   row.software = fmt::format("{} {} {}", to_string(m.software), to_string(m.execution), to_string(m.layout));
-  const double of_software = m.whole_network() && !device.cpu ? software_spread(m.software, m.execution) : 0;
+  const double of_software =
+      m.whole_network() && !device.kind->in_process ? software_spread(m.software, m.execution) : 0;
   const std::size_t kind = residual_kind(works, m.batch, m.precision);
   const bool seen =
       m.whole_network() ? networks_are_seen(device, network_kind(kind)) : device_is_seen(device);

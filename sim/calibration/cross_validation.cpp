@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "sim/calibration/fit_parameters.h"
 #include "sim/calibration/posterior.h"
 #include "sim/costs/residuals.h"
 #include "sim/costs/software_evidence.h"
@@ -17,7 +18,7 @@ std::string group_of(const Measurement& m, const DeviceType& device, LeaveOut by
     case LeaveOut::device:
       return device.name;
     case LeaveOut::generation:
-      return device.cpu ? "cpu" : device.generation;
+      return fit_family(device);
     case LeaveOut::source:
       return m.whole_network() ? m.repository() : "";
     case LeaveOut::family:
@@ -94,7 +95,8 @@ std::vector<LeftOutRow> cross_validate(const std::vector<Measurement>& measureme
     Seen seen;
     for (std::size_t r = 0; r < of_row.size(); ++r)
       if (of_row[r]->fitted() && of_row[r]->whole_network() && group[r] != name)
-        seen.add(*of_row[r], fit.rows()[r].device, kinds[r], !hierarchy.devices()[fit.rows()[r].device].cpu);
+        seen.add(*of_row[r], fit.rows()[r].device, kinds[r],
+                 !hierarchy.devices()[fit.rows()[r].device].kind->in_process);
     for (std::size_t i = 0; i < members.size(); ++i) {
       LeftOutRow& row = result[begin + i];
       const Posterior::OnTypicalHost on_host = fit.on_typical_host(fit.rows()[members[i]], hosts);
@@ -103,7 +105,7 @@ std::vector<LeftOutRow> cross_validate(const std::vector<Measurement>& measureme
       row.kind = kinds[members[i]];
       const HierarchyRow& fitted = fit.rows()[members[i]];
       const DeviceType& device = hierarchy.devices()[fitted.device];
-      seen.tell(row, fitted.device, !device.cpu);
+      seen.tell(row, fitted.device, !device.kind->in_process);
       if (products_follow_framework(device)) {
         const std::map<Framework, double> factors = fit.factors_on(device.generation);
         row.generation_unseen = !factors.contains(row.measurement.software);

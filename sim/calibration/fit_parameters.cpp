@@ -141,7 +141,7 @@ constexpr std::array typical_of_cpu{
 /// multiply-adds a multiprocessor and clock, where their chips for computing have 64. The peak counts
 /// both; Winograd's transforms and addresses keep the second one busy with the latter.
 bool has_shared_pipe(const DeviceType& device) {
-  if (device.cpu || (device.generation != "ampere" && device.generation != "ada")) return false;
+  if (device.kind->in_process || (device.generation != "ampere" && device.generation != "ada")) return false;
   const auto peak = device.peak_flops.find(Precision::fp32);
   if (peak == device.peak_flops.end() || device.clock_hz <= 0 || device.sms <= 0) return false;
   constexpr double more_than_one_pipe = 96;
@@ -166,13 +166,13 @@ std::string section(const Efficiency& e, ComputePath path, const DeviceType& dev
 std::span<const FitParameter> fit_parameters() { return parameters; }
 
 ComputePath compute_path(const DeviceType& device, Precision precision) {
-  const bool is_unknown = !device.cpu && device.generation.empty();
+  const bool is_unknown = !device.kind->in_process && device.generation.empty();
   if (precision == Precision::fp32 || !(device.has_tensor_cores() || is_unknown)) return ComputePath::cores;
   return precision == Precision::tf32 ? ComputePath::tensor_tf32 : ComputePath::tensor_fp16;
 }
 
 double typical_value(const FitParameter& parameter, ComputePath path, const DeviceType& device) {
-  if (device.cpu)
+  if (device.kind->in_process)
     for (const TypicalOfCpu& of_cpu : typical_of_cpu)
       if (parameter.key == of_cpu.key) return of_cpu.value;
   return path == ComputePath::cores ? parameter.cores : parameter.tensor;
@@ -188,12 +188,17 @@ double times_on_device(const FitParameter& parameter, ComputePath path, const De
 void put_parameter(const FitParameter& parameter, double value, ComputePath path, const DeviceType& device,
                    Efficiency& efficiency) {
   value *= times_on_device(parameter, path, device);
-  const double highest = device.cpu && parameter.highest == highest_share ? 1.0 : parameter.highest;
+  const double highest =
+      device.kind->in_process && parameter.highest == highest_share ? 1.0 : parameter.highest;
   parameter.set(efficiency, std::min(value, highest));
 }
 
 double within_bounds(const FitParameter& parameter, double value) {
   return parameter.of_class ? value : std::clamp(value, Efficiency::min_share, parameter.highest);
+}
+
+std::string fit_family(const DeviceType& device) {
+  return device.kind->in_process ? std::string(device.kind->name) : device.generation;
 }
 
 std::string chip_of(const DeviceType& device) {

@@ -48,6 +48,9 @@ void put_parameter(const FitParameter& parameter, double value, ComputePath path
 /// is left as it is, since one that is out of bounds tells of wrong rows.
 double within_bounds(const FitParameter& parameter, double value);
 
+/// Devices that are fitted together: a GPU's generation; of other kinds all ("cpu").
+std::string fit_family(const DeviceType& device);
+
 /// Devices with one chip, whose efficiencies are alike: "gv100"; the device's own name where no other has its
 /// chip.
 std::string chip_of(const DeviceType& device);

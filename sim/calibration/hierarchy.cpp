@@ -37,13 +37,13 @@ bool is_compute_chip(const DeviceType& device) {
 
 /// What the chip is made for.
 std::string use_of(const DeviceType& device) {
-  if (device.cpu) return "programs.";
+  if (device.kind->in_process) return "programs.";
   return is_compute_chip(device) ? "compute." : "graphics.";
 }
 
 /// Boards of one design: a generation's compute chips, or its others.
 std::string design_of(const DeviceType& device) {
-  return (device.cpu ? "cpu" : device.generation) + (is_compute_chip(device) ? " compute" : "");
+  return fit_family(device) + (is_compute_chip(device) ? " compute" : "");
 }
 
 /// GeForce, Titan, Quadro and RTX boards run beyond the boost clock of their data sheet where power allows
@@ -93,7 +93,7 @@ std::vector<DeviceType> fitted_devices() {
     device.sources.clear();
     const bool is_nvidia =
         std::find(generations.begin(), generations.end(), device.generation) != generations.end();
-    if (device.cpu || is_nvidia) devices.push_back(std::move(device));
+    if (device.kind->in_process || is_nvidia) devices.push_back(std::move(device));
   }
   return devices;
 }
@@ -101,7 +101,7 @@ std::vector<DeviceType> fitted_devices() {
 Hierarchy::Hierarchy(std::vector<DeviceType> devices) : devices_(std::move(devices)) {
   std::map<std::string, double> boards;
   for (const DeviceType& device : devices_) {
-    if (device.cpu || device.clock_hz <= 0) continue;
+    if (device.kind->in_process || device.clock_hz <= 0) continue;
     Design& design = designs_[design_of(device)];
     ++boards[design_of(device)];
     design.log_clock_hz += std::log(device.clock_hz);
@@ -125,7 +125,7 @@ std::size_t Hierarchy::board_of(std::size_t device) const {
                     d.idle_power_w, d.peak_power_w);
   };
   const auto same = [&](const DeviceType& other) { return key(other) == key(devices_[device]); };
-  if (devices_[device].cpu) return device;  // of which there are no such facts
+  if (devices_[device].kind->in_process) return device;  // of which there are no such facts
   return static_cast<std::size_t>(std::ranges::find_if(devices_, same) - devices_.begin());
 }
 
@@ -169,7 +169,7 @@ HierarchyRow Hierarchy::row_of(const Measurement& m, std::size_t device) const {
 
 void Hierarchy::add_device_links(const HierarchyRow& row, std::vector<Link>& links) {
   const DeviceType& device = devices_[row.device];
-  const std::string generation = device.cpu ? "cpu" : device.generation;
+  const std::string family = fit_family(device);
   const std::string chip = chip_of(device);
   const auto main = static_cast<std::size_t>(compute_path(device, row.software.precision));
   static constexpr std::array put{&put_on<0>, &put_on<1>, &put_on<2>};
@@ -190,16 +190,16 @@ void Hierarchy::add_device_links(const HierarchyRow& row, std::vector<Link>& lin
       link.terms = {
           unknown((typical == of_gpus ? "all." : "cpus.") + name, std::log(typical), parameter.spread),
           unknown(use_of(device) + name, 0, of_use * spread),
-          unknown(generation + "." + name, 0, of_generation * spread)};
+          unknown(family + "." + name, 0, of_generation * spread)};
       if (chip != device.name) link.terms.push_back(unknown(chip + " chip." + name, 0, of_chip * spread));
       if (parameter.of_device)
         link.terms.push_back(unknown(device.name + " device." + name, 0, of_device * spread));
     }
   }
-  add_launch_link(row, generation, links);
+  add_launch_link(row, family, links);
   if (row.is_kernel) return;
   add_clock_link(device, links);
-  if (device.cpu) return;
+  if (device.kind->in_process) return;
   Link& host = links.emplace_back();
   host.is_host = true;
   host.put = [](double v, std::size_t, DeviceType& d, Software&) { d.issue_factor = v; };
@@ -209,19 +209,19 @@ void Hierarchy::add_device_links(const HierarchyRow& row, std::vector<Link>& lin
 }
 
 /// Benchmarks of kernels count what their library does around a kernel too.
-void Hierarchy::add_launch_link(const HierarchyRow& row, const std::string& generation,
+void Hierarchy::add_launch_link(const HierarchyRow& row, const std::string& family,
                                 std::vector<Link>& links) {
   Link& launch = links.emplace_back();
   launch.put = [](double v, std::size_t, DeviceType& d, Software&) { d.launch_overhead_s = v; };
   if (row.is_kernel && row.software.execution == ExecutionMode::graph)
     launch.terms = {unknown("captured.launch", std::log(typical_launch_s), typical_launch_spread),
-                    unknown(generation + ".captured.launch", 0, of_captured)};
+                    unknown(family + ".captured.launch", 0, of_captured)};
   else if (row.is_kernel)
     launch.terms = {unknown("kernels.launch", std::log(typical_call_s), 0.5),
-                    unknown(generation + ".kernels.launch", 0, 0.5)};
+                    unknown(family + ".kernels.launch", 0, 0.5)};
   else
     launch.terms = {unknown("all.launch", std::log(typical_launch_s), typical_launch_spread),
-                    unknown(generation + ".launch", 0, launch_spread_of_generation)};
+                    unknown(family + ".launch", 0, launch_spread_of_generation)};
 }
 
 /// Under load a board runs at the clock that its power allows, whatever the boost clock of its data sheet:
@@ -322,7 +322,7 @@ std::vector<Hierarchy::Link> Hierarchy::links(const HierarchyRow& row) {
   std::vector<Link> links;
   add_device_links(row, links);
   if (row.is_kernel) return links;
-  if (devices_[row.device].cpu)
+  if (devices_[row.device].kind->in_process)
     add_one_thread_link(row.framework, links);
   else
     add_software_links(row.framework, row.software.execution, row.software.layout, links);
@@ -344,7 +344,7 @@ double Hierarchy::predict(const HierarchyRow& row, const std::vector<Link>& link
   Software software = row.software;
   for (const Link& link : links) link.put(link.value, link.parameter, device, software);
   put_clock_on_shares(devices_[row.device], device);
-  if (row.is_kernel && !device.cpu)
+  if (row.is_kernel && !device.kind->in_process)
     device.issue_factor = 1;  // so that both units are tried; issue times are 0
   device.efficiency[static_cast<std::size_t>(Precision::bf16)] =
       device.efficiency[static_cast<std::size_t>(Precision::fp16)];

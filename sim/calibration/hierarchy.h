@@ -82,7 +82,7 @@ class Hierarchy {
     double log_clock_hz = 0, log_watts = 0;  ///< of the boost clock, of a multiprocessor's share of the power
   };
 
-  void add_launch_link(const HierarchyRow& row, const std::string& generation, std::vector<Link>& links);
+  void add_launch_link(const HierarchyRow& row, const std::string& family, std::vector<Link>& links);
   void add_clock_link(const DeviceType& device, std::vector<Link>& links);
   void add_device_links(const HierarchyRow& row, std::vector<Link>& links);
   void add_software_links(Framework framework, ExecutionMode execution, Layout layout,

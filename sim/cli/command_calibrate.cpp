@@ -241,14 +241,15 @@ CalibrationReport calibrated_device(
     std::vector<Measurement> more;
     if (is_json(file)) {
       KinetoTrace trace = read_kineto_trace(file, arguments.device);
-      if (trace.on_cpu && !device.cpu)
+      if (trace.on_cpu && !device.kind->in_process)
         throw InputError(
             {file, 0, 0},
-            fmt::format("holds no GPU kernel, and {} is a GPU: profile with ProfilerActivity.CUDA, or "
+            fmt::format("holds no GPU kernel, and {} is a {}: profile with ProfilerActivity.CUDA, or "
                         "name a device of `kind: cpu`",
-                        device.name));
-      if (!trace.on_cpu && device.cpu)
-        throw InputError({file, 0, 0}, fmt::format("holds kernels of a GPU, and {} is a CPU", device.name));
+                        device.name, device.kind->text));
+      if (!trace.on_cpu && device.kind->in_process)
+        throw InputError({file, 0, 0}, fmt::format("holds kernels of a GPU, and {} is a {}", device.name,
+                                                   device.kind->text));
       told(trace, file);
       launch_s = trace.launch_s;
       more = std::move(trace.measurements);

@@ -69,7 +69,7 @@ std::string peaks_text(const DeviceType& device) {
 std::string chip_text(const DeviceType& device) {
   std::vector<std::string> parts;
   if (!device.generation.empty()) parts.push_back(device.generation);
-  if (device.sms) parts.push_back(fmt::format("{} {}", device.sms, device.cpu ? "cores" : "SMs"));
+  if (device.sms) parts.push_back(fmt::format("{} {}", device.sms, device.kind->units));
   if (device.clock_hz > 0) parts.push_back(fmt::format("{:.4g} MHz", device.clock_hz / 1e6));
   if (device.l2_bytes > 0) parts.push_back("cache " + format_bytes(device.l2_bytes));
   return parts.empty() ? "" : fmt::format("  chip              {}\n", fmt::join(parts, ", "));
@@ -110,7 +110,7 @@ void show_device(std::ostream& out, const ShowArguments& arguments) {
   json.begin_object();
   json.field("name", device.name);
   json.field("title", device.title);
-  json.field("kind", device.cpu ? "cpu" : "gpu");
+  json.field("kind", device.kind->name);
   json.key("peak_flops");
   json.begin_object(Style::compact);
   for (const auto& [precision, flops] : device.peak_flops) json.field(to_string(precision), flops);

@@ -271,12 +271,12 @@ double one_thread_s(const Work& work, double images, const Software& software, c
 /// Whether the framework leaves everything that is not a product to one thread of this CPU. This applies to
 /// CPUs of the catalogue only, since a device with given efficiencies has no such costs.
 bool has_one_thread(const Software& software, const DeviceType& device) {
-  return device.cpu && device.sms > 0 && device.evidence_spread > 0 && software.costs.one_thread > 0;
+  return device.kind->in_process && device.sms > 0 && device.evidence_spread > 0 && software.costs.one_thread > 0;
 }
 
 /// Whether the framework's tensors are in another order on this CPU than the library's (see has_one_thread).
 bool has_plain_tensors(const Software& software, const DeviceType& device) {
-  return device.cpu && device.evidence_spread > 0 && software.costs.plain_tensors;
+  return device.kind->in_process && device.evidence_spread > 0 && software.costs.plain_tensors;
 }
 
 /// Seconds in which a convolution's filter, inputs and outputs are put in the library's order and back. A
@@ -311,7 +311,7 @@ double window_s(const Work& work, double images, const Software& software, const
 
 /// Seconds in which a CPU computes the exponentials of an activation, beside moving its values.
 double exponentials_s(const Work& work, double images, const Software& software, const DeviceType& device) {
-  if (!device.cpu || device.evidence_spread == 0) return 0;
+  if (!device.kind->in_process || device.evidence_spread == 0) return 0;
   return work.peak_flops_a_flop * amount_of(work, images).flops / device.peak_flops.at(software.precision);
 }
 

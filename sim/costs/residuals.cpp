@@ -98,7 +98,7 @@ bool has_grouped_networks(Framework framework) {
   const auto fitted = fitted_figures().frameworks.find(std::string(to_string(framework)));
   if (fitted == fitted_figures().frameworks.end()) return false;
   return std::ranges::any_of(fitted->second, [](const auto& device) {
-    if (catalogue_device(device.first).cpu) return false;
+    if (catalogue_device(device.first).kind->in_process) return false;
     for (std::size_t k = 0; k < network_kind_count; ++k)
       if (is_grouped(k) && device.second[k] > 0) return true;
     return false;
@@ -186,8 +186,8 @@ std::string unseen_device_text(const DeviceType& device) {
 }
 
 double unseen_convolutions_spread(const DeviceType& device, std::size_t network_kind, Framework framework) {
-  if (device.evidence_spread == 0 || device.cpu || is_calibrated(device) || !is_grouped(network_kind) ||
-      has_grouped_networks(framework))
+  if (device.evidence_spread == 0 || device.kind->in_process || is_calibrated(device) ||
+      !is_grouped(network_kind) || has_grouped_networks(framework))
     return 0;
   return unknown_spread(Unknown::convolutions);
 }

@@ -113,8 +113,8 @@ double unseen_kernels_spread(const DeviceType& device, Precision precision, cons
   constexpr double prior_of_convolution_3x3 = 0.4;
   if (device.evidence_spread == 0) return 0;
   const bool half = precision == Precision::fp16 || precision == Precision::bf16;
-  const bool unseen = device.cpu ? costs.one_thread == 0 && device.evidence_left_out_error == 0
-                                 : half && !device.has_tensor_cores();
+  const bool unseen = device.kind->in_process ? costs.one_thread == 0 && device.evidence_left_out_error == 0
+                                              : half && !device.has_tensor_cores();
   return unseen ? prior_of_convolution_3x3 : 0;
 }
 

@@ -97,7 +97,7 @@ double parameter_spread(const Computing& of, const DeviceType& type, std::size_t
 double spread_of_software(const Computing& of) {
   const auto& types = of.types;
   const bool fitted = std::any_of(types.begin(), types.end(), [](const DeviceType& type) {
-    return !type.cpu && type.evidence_spread > 0 && type.issue_factor > 0;
+    return !type.kind->in_process && type.evidence_spread > 0 && type.issue_factor > 0;
   });
   const TrainingOptions& options = of.graph->options;
   return fitted ? software_spread(options.framework, options.execution) : 0;
@@ -444,12 +444,12 @@ std::vector<std::string> evidence_warnings(const PreparedRun& run) {
   const Computing of = computing_of(run);
   for (const DeviceType& type : of.types) {
     const bool unseen = unseen_spread(of, type) > 0;
-    if (unseen && !type.cpu)
+    if (unseen && !type.kind->in_process)
       warnings.push_back(
           fmt::format("no published figure in half precision of a GPU without tensor cores was fitted: {}'s "
                       "kernels have single precision's shares of the peak",
                       type.name));
-    if (unseen && type.cpu)
+    if (unseen && type.kind->in_process)
       warnings.push_back(
           fmt::format("no published figure of a CPU under {} was fitted: {} has typical shares of its peak",
                       to_string(run.graph->options.framework), type.name));

@@ -138,12 +138,11 @@ std::optional<Doubt> doubt_of_loader(const InputSpec& input) {
 /// The cost in software of the strategy's messages on this cluster.
 Transport transport_of(const Strategy& strategy, const ClusterSpec& cluster, const Training& training,
                        Protocol protocol) {
-  bool cpu = false;
+  const DeviceKind* kind = &device_kinds.front();
   for (const ServerSpec& server : cluster.servers)
-    for (const auto& [type, count] : server.devices) cpu = cpu || type.cpu;
-  const Library library =
-      strategy.library.value_or(default_library(strategy, training.options.framework, cpu));
-  return load_transport(library, protocol);
+    for (const auto& [type, count] : server.devices) kind = std::max(kind, type.kind);
+  return transport_over(
+      strategy.library.value_or(default_library(strategy, training.options.framework, *kind)), protocol);
 }
 
 /// Adds to the plans of the phases what the hosts of their devices have to prepare.

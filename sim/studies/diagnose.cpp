@@ -201,10 +201,10 @@ void check_trace(const KinetoTrace& trace, const std::string& file, const Device
     throw InputError({file, 0, 0},
                      "does not mark its steps: profile whole training steps, with the optimizer's, or call "
                      "profiler.step() after each");
-  if (trace.on_cpu == device.cpu) return;
+  if (trace.on_cpu == device.kind->in_process) return;
   throw InputError({file, 0, 0},
                    fmt::format("holds operations of a {}, and the experiment's device {} is a {}",
-                               trace.on_cpu ? "CPU" : "GPU", device.name, device.cpu ? "CPU" : "GPU"));
+                               trace.on_cpu ? "CPU" : "GPU", device.name, device.kind->text));
 }
 
 }  // namespace

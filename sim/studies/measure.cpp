@@ -45,7 +45,8 @@ bool in_torchvision(const std::string& name) {
 /// Whether torch_loop() can measure a run's network on its first device.
 bool can_paste(const PreparedRun& run) {
   const DeviceType& type = run.machine.device_types[run.machine.devices.front().type];
-  return is_torch(run.graph->options.framework) && !type.cpu && in_torchvision(run.graph->model.name);
+  return is_torch(run.graph->options.framework) && !type.kind->in_process &&
+         in_torchvision(run.graph->model.name);
 }
 
 std::string torch_optimizer(Optimizer optimizer) {

@@ -44,7 +44,7 @@ Machine machine_of(const CollectiveRow& row) {
   const YamlNode cluster = parse_yaml(
       fmt::format("{{server: {}, nodes: {}, devices_per_node: {}}}", row.server, row.hosts, row.devices),
       "collectives.csv");
-  Machine machine = build_machine(read_cluster(cluster), 0, load_transport(Library::nccl, Protocol::rdma));
+  Machine machine = build_machine(read_cluster(cluster), 0, transport_over("nccl", Protocol::rdma));
   // Inside a host nccl-tests' calls follow one another on the devices: what a framework does before a call
   // has passed while the one before it was under way.
   if (row.hosts == 1)

@@ -151,7 +151,7 @@ TEST_CASE("what a device has figures of is known by kind of network, also under 
     if (m.fitted() && m.whole_network()) {
       const std::size_t kind = network_kind(residual_kind(measured_work(m), m.batch, m.precision));
       ++figures[m.device][kind];
-      if (!load_device(m.device, {}).cpu)
+      if (!load_device(m.device, {}).kind->in_process)
         ++of_framework[{m.software, network_kind_name(kind).starts_with("grouped")}];
     }
   std::map<std::string, DeviceType> measured;
@@ -176,7 +176,7 @@ TEST_CASE("what a device has figures of is known by kind of network, also under 
       for (std::size_t f = 0; f < framework_count; ++f) {
         const auto framework = static_cast<Framework>(f);
         CAPTURE(to_string(framework));
-        const bool is_open = is_grouped(kind) && !device.cpu && device.evidence_spread > 0 &&
+        const bool is_open = is_grouped(kind) && !device.kind->in_process && device.evidence_spread > 0 &&
                              of_framework[{framework, true}] == 0;
         CHECK(unseen_convolutions_spread(device, kind, framework) ==
               (is_open ? unknown_spread(Unknown::convolutions) : 0));

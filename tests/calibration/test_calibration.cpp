@@ -13,6 +13,7 @@
 #include "sim/costs/software_evidence.h"
 #include "tests/calibration/written_file.h"
 #include "tests/support/approx.h"
+#include "tests/support/cpu_kind.h"
 
 using namespace convoy;
 
@@ -99,7 +100,7 @@ TEST_CASE("a fit finds the parameters that made the measurements") {
                                     truth.seconds(images, in, out, size, side),
                                     0.01, false, false, {}});
   DeviceType device = blank();
-  device.cpu = true;  // no Winograd's algorithm, nor weight gradients of their own: the model above
+  device.kind = cpu_kind();  // no Winograd's algorithm, nor weight gradients of their own: the model above
   const DeviceType d = fit_efficiencies(device, observations);
   const Efficiency& e = d.efficiency[0];
   const auto compute = [&](KernelClass c) { return e.compute[static_cast<std::size_t>(c)]; };
@@ -140,7 +141,7 @@ TEST_CASE("a fit to one's own rows halves Winograd's share where integers share 
   int shared = 0;
   for (const std::string& name : device_names()) {
     const DeviceType device = load_device(name, {});
-    if (device.cpu || !device.runs(Precision::fp32)) continue;
+    if (device.kind->in_process || !device.runs(Precision::fp32)) continue;
     CAPTURE(device.name);
     Work relu;  // tells nothing of convolutions
     relu.kind = KernelKind::elementwise;
@@ -227,8 +228,8 @@ TEST_CASE(
     given.evidence_spread = 0;
     std::string rows = "device,model,batch,precision,step,images_per_s\n";
     for (const auto& [model, images_per_s] : {std::pair{"resnet18", 900}, std::pair{"vgg16", 150}})
-      rows += fmt::format("{},{},32,{},train,{}\n", name, model, fitted.cpu ? "fp32" : "fp16",
-                          fitted.cpu ? images_per_s / 20 : images_per_s);
+      rows += fmt::format("{},{},32,{},train,{}\n", name, model, fitted.kind->in_process ? "fp32" : "fp16",
+                          fitted.kind->in_process ? images_per_s / 20 : images_per_s);
     const Profile profile(rows);
     const std::vector<Measurement> measurements = read_measurements(profile.path());
     CHECK(calibrate(measurements, given, {}).yaml == calibrate(measurements, fitted, {}).yaml);
@@ -248,7 +249,7 @@ TEST_CASE(
       for (Measurement& row : rows) row.images_per_s *= factor;
       const DeviceType device = load_device(name, {});
       try {
-        const std::string kind = device.cpu ? "kind: cpu\n" : "";
+        const std::string kind = device.kind->in_process ? "kind: cpu\n" : "";
         const std::string yaml = kind + "peak: {fp32: 1TFLOPS}\nmemory: 16GiB\nmemory_bandwidth: 100GB/s\n" +
                                  calibrate(rows, device, {}).yaml;
         CAPTURE(yaml);
@@ -341,7 +342,8 @@ TEST_CASE("devices without figures have their generation's parameters, and say t
     if (d.evidence_rows == 0) ++without;
     CHECK(d.evidence_spread > 0.01);
     CHECK(d.evidence_spread < 0.5);
-    CHECK(d.issue_factor == (d.cpu ? 0 : 1));  // what is slow to issue is a host, and in no device's file
+    CHECK(d.issue_factor ==
+          (d.kind->in_process ? 0 : 1));  // what is slow to issue is a host, and in no device's file
   }
   CHECK(without >= 10);
   // Two Turing GPUs with chips of their own that nobody measured, and nearly the same watts a multiprocessor:

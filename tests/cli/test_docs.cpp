@@ -143,18 +143,36 @@ TEST_CASE("docs: examples of extending.md are the files that are compiled, and i
   CHECK(places >= 15);
 }
 
-TEST_CASE("docs: a model, a device and a server of one's own, as extending.md writes them") {
+TEST_CASE("docs: a model, a device, a server and a transport of one's own, as extending.md writes them") {
   const Workplace place;
   const std::string text = source_text("docs/extending.md");
   const std::regex example("<!-- ([^ ]+) -->\n```yaml\n");
   std::filesystem::create_directories(place.path() / "convoy/catalog/devices");
   std::filesystem::create_directories(place.path() / "convoy/catalog/servers");
+  std::filesystem::create_directories(place.path() / "topologies/catalog/transports");
   for (std::sregex_iterator it(text.begin(), text.end(), example), end; it != end; ++it) {
     const std::size_t begin = static_cast<std::size_t>(it->position() + it->length());
     const std::string file = (*it)[1];
     place.file(file.starts_with("catalog/") ? "convoy/" + file : file,
                text.substr(begin, text.find("```", begin) - begin));
   }
+  // Transports are the program's own data: it is installed with them.
+  const Finished installed =
+      place.shell("mkdir -p bin share/convoy && cp \"$CONVOY\" bin/convoy && ln -s " CONVOY_SOURCE
+                  "/models share/convoy && cp -r " CONVOY_SOURCE
+                  "/topologies share/convoy && mv topologies/catalog/transports/* "
+                  "share/convoy/topologies/catalog/transports");
+  CAPTURE(installed.err);
+  REQUIRE(installed.exit_code == 0);
+  const auto step_s = [&](const std::string& transport) {
+    const Finished run = place.shell(
+        "XDG_CONFIG_HOME=$PWD bin/convoy run e.yaml --json --set strategy.transport=" + transport);
+    CAPTURE(run.err);
+    REQUIRE(run.exit_code == 0);
+    return nlohmann::json::parse(run.out)["runs"][0]["step_time_s"].get<double>();
+  };
+  CHECK(step_s("ucc") != step_s("nccl"));
+  CHECK(nlohmann::json::parse(place.shell("bin/convoy show transports --json").out).size() == 12);
   const Finished shown = place.convoy({"show", "models", "my-net.yaml", "--json"});
   CAPTURE(shown.err);
   REQUIRE(shown.exit_code == 0);

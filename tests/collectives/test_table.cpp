@@ -189,8 +189,8 @@ Machine nccl_hosts(int hosts, int devices, int nics, const std::string& device =
       "interconnect: {{kind: nvswitch, bandwidth: 240GB/s, latency: 3.4us}}}}}}}}",
       hosts, nics, protocol, device, devices);
   const ClusterSpec spec = read_cluster(parse_yaml(cluster, "c"));
-  return build_machine(
-      spec, 0, protocol == "rdma" ? load_transport(Library::nccl, Protocol::rdma) : ideal_transport());
+  return build_machine(spec, 0,
+                       protocol == "rdma" ? transport_over("nccl", Protocol::rdma) : ideal_transport());
 }
 
 double time_s(AllReduceAlgorithm algorithm, const Machine& machine, double bytes) {
@@ -323,7 +323,7 @@ TEST_CASE(
 }
 
 TEST_CASE("estimates and NCCL's time know what a connection over TCP carries, however fast the wires are") {
-  const Transport tcp = load_transport(Library::nccl, Protocol::tcp);
+  const Transport tcp = transport_over("nccl", Protocol::tcp);
   REQUIRE(tcp.pair_bandwidth_Bps() < tcp.host_bandwidth_Bps / 2);
   const Machine machine = build_machine(
       read_cluster(parse_yaml("{name: lab, nodes: [{name: n, count: 4, server: box}], fabric: {kind: switch, "
@@ -362,7 +362,7 @@ TEST_CASE("algorithm nccl moves the bytes of one of the two that NCCL has, for e
 TEST_CASE("groups that follow one pattern get that of the group that takes the longest, in any order") {
   const Machine machine = build_machine(
       read_cluster(parse_yaml("{name: lab, nodes: [{name: n, count: 2, server: dgx-a100}]}", "cluster")), 0,
-      load_transport(Library::nccl, Protocol::rdma));
+      transport_over("nccl", Protocol::rdma));
   // Devices 0 to 7 are in one host, 8 to 15 in the other.
   std::vector<std::vector<EndpointId>> groups{{0, 1}, {7, 8}, {2, 3}, {9, 10}};
   std::sort(groups.begin(), groups.end());

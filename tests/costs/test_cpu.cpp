@@ -5,6 +5,7 @@
 #include "sim/costs/cost_model.h"
 #include "tests/costs/works.h"
 #include "tests/support/approx.h"
+#include "tests/support/cpu_kind.h"
 
 using namespace convoy;
 
@@ -61,7 +62,7 @@ TEST_CASE(
 
 TEST_CASE("devices with given efficiencies and GPUs know nothing of a CPU's single thread") {
   DeviceType exact;
-  exact.cpu = true;
+  exact.kind = cpu_kind();
   exact.sms = 16;
   exact.peak_flops = {{Precision::fp32, 1e12}};
   exact.memory_bandwidth_Bps = 1e11;
@@ -76,7 +77,7 @@ TEST_CASE("devices with given efficiencies and GPUs know nothing of a CPU's sing
 TEST_CASE("CPUs compute convolutions as products: never beyond their peak") {
   for (const std::string& name : device_names()) {
     const DeviceType device = load_device(name, {});
-    if (!device.cpu) continue;
+    if (!device.kind->in_process) continue;
     CAPTURE(name);
     for (std::size_t c = 0; c <= static_cast<std::size_t>(KernelClass::matmul); ++c) {
       CAPTURE(kernel_class_names[c]);
@@ -170,7 +171,7 @@ TEST_CASE("exponentials take a CPU's time beside moving values, and nothing on G
   CHECK(longer_s(cpu, Phase::data_gradient) ==
         approx(58 * images * values / cpu.peak_flops.at(Precision::fp32)).epsilon(1e-6));
   DeviceType exact = works::ideal();
-  exact.cpu = true;
+  exact.kind = cpu_kind();
   for (const DeviceType& device : {exact, load_device("v100-sxm2-16gb", {})})
     for (const Phase phase : {Phase::forward, Phase::data_gradient}) CHECK(longer_s(device, phase) == 0);
   const LayerCosts mean = layer_costs(model, 2);
@@ -179,7 +180,7 @@ TEST_CASE("exponentials take a CPU's time beside moving values, and nothing on G
 
 TEST_CASE("on GPUs and devices with given efficiencies, PyTorch's tensors are in the order of the kernels") {
   DeviceType exact;
-  exact.cpu = true;
+  exact.kind = cpu_kind();
   exact.peak_flops = {{Precision::fp32, 1e12}};
   exact.memory_bandwidth_Bps = 1e11;
   Software plain(Precision::fp32), ordered = plain;

@@ -260,9 +260,9 @@ std::size_t place_of(const std::string& generation) {
 /// does not run at the clock that its peaks are stated at (T4's 70 W are for 24 of its 65 TFLOP/s,
 /// forums.developer.nvidia.com/t/264462).
 bool outdoes(const DeviceType& newer, const DeviceType& older, Precision precision) {
-  return !newer.cpu && !older.cpu && place_of(newer.generation) > place_of(older.generation) &&
-         newer.runs(precision) && older.runs(precision) &&
-         newer.peak_flops.at(precision) >= older.peak_flops.at(precision) &&
+  return !newer.kind->in_process && !older.kind->in_process &&
+         place_of(newer.generation) > place_of(older.generation) && newer.runs(precision) &&
+         older.runs(precision) && newer.peak_flops.at(precision) >= older.peak_flops.at(precision) &&
          newer.peak_flops.at(Precision::fp32) >= older.peak_flops.at(Precision::fp32) &&
          newer.memory_bandwidth_Bps >= older.memory_bandwidth_Bps && newer.peak_power_w >= older.peak_power_w;
 }

@@ -199,7 +199,7 @@ TEST_CASE("a transport never beats ideal, more streams never slow one down, fold
       return std::uniform_int_distribution<std::size_t>(0, n - 1)(dice);
     };
     const std::string strategy = transport_strategies[seed % transport_strategies.size()] +
-                                 ", transport: " + library_names[pick(library_names.size())] + "}";
+                                 ", transport: " + library_names()[pick(library_names().size())] + "}";
     CAPTURE(strategy);
     const int nodes = static_cast<int>(pick(2)) + 2, devices = static_cast<int>(pick(2)) * 2 + 2;
     const std::string wire = fmt::format("bandwidth: {}Gbps, latency: 20us, ", 1 + pick(100));

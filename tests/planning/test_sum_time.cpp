@@ -23,7 +23,7 @@ namespace {
 Machine machine_of(const std::string& server, int hosts) {
   const ClusterSpec spec =
       read_cluster(parse_yaml(fmt::format("{{server: {}, nodes: {}}}", server, hosts), "cluster"));
-  return build_machine(spec, 0, load_transport(Library::nccl, spec.protocol().protocol));
+  return build_machine(spec, 0, transport_over("nccl", spec.protocol().protocol));
 }
 
 /// How much of the bytes of a sum is sent between devices, and between hosts.

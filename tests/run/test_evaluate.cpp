@@ -11,6 +11,7 @@
 #include "sim/run/evaluate.h"
 #include "tests/run/searches.h"
 #include "tests/support/approx.h"
+#include "tests/support/cpu_kind.h"
 
 using namespace convoy;
 
@@ -346,7 +347,7 @@ TEST_CASE("a device without published figures is named in a line, an exact one h
 TEST_CASE("a CPU under a framework without figures has a wide interval, and the run says so") {
   Evaluated c;
   DeviceType& type = c.run.machine.device_types.front();
-  type.cpu = true;
+  type.kind = cpu_kind();
   type.evidence_spread = 0.1;
   type.evidence_rows = 12;
   const auto spread_of = [&](double one_thread) {
@@ -421,7 +422,7 @@ TEST_CASE("software without figures has a wider interval on a GPU of the catalog
   CHECK(warnings[0].find("no published figure of pytorch, compiled was fitted") == 0);
   CHECK(step_spreads(c.run, 64).compute ==
         approx(std::hypot(0.1, unknown_spread(Unknown::software), of_steps)));
-  type.cpu = true;  // where frameworks launch no kernels
+  type.kind = cpu_kind();  // where frameworks launch no kernels
   c.run.cost = CostModel([] {
     Software software;
     software.costs.one_thread = 2;

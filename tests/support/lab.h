@@ -33,10 +33,10 @@ class Experiment {
         batch_(batch),
         strategy_(read_strategy(parse_yaml(strategy, "strategy"))) {
     const ClusterSpec spec = read_cluster(parse_yaml(cluster, "cluster"));
-    const Library library =
-        strategy_->library.value_or(default_library(*strategy_, options.framework, false));
+    const std::string library =
+        strategy_->library.value_or(default_library(*strategy_, options.framework, device_kinds.front()));
     machine_ = build_machine(spec, strategy_->dedicated_hosts(spec.node_count()),
-                             load_transport(library, spec.protocol().protocol));
+                             transport_over(library, spec.protocol().protocol));
     planned_ = strategy_->plan({graph_, machine_, cost_, batch_});
   }
 

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
+#include <string_view>
 
 #include "sim/base/data_path.h"
 #include "tests/support/approx.h"
 #include "topologies/device.h"
+#include "topologies/transport.h"
 
 using namespace convoy;
 
@@ -37,6 +40,22 @@ double compute(const Efficiency& e, KernelClass c) { return e.compute[static_cas
 double bandwidth(const Efficiency& e, KernelClass c) { return e.bandwidth[static_cast<std::size_t>(c)]; }
 
 }  // namespace
+
+TEST_CASE(
+    "every kind of device is a row: a name of its own, devices in the catalogue, and a library that has "
+    "transports") {
+  std::set<std::string_view> used;
+  for (const std::string& name : device_names()) used.insert(load_device(name, {}).kind->name);
+  std::set<std::string_view> names;
+  for (const DeviceKind& kind : device_kinds) {
+    CAPTURE(kind.name);
+    CHECK(names.insert(kind.name).second);
+    CHECK(used.contains(kind.name));
+    CHECK(!kind.text.empty());
+    CHECK(!kind.units.empty());
+    CHECK(std::ranges::binary_search(library_names(), std::string(kind.library)));
+  }
+}
 
 TEST_CASE("an inline device is read with its units") {
   const DeviceType d = device(
@@ -139,7 +158,7 @@ TEST_CASE("an efficiency mapping names kinds, the rest is its default") {
   CHECK(fp32.strided_data_gradient == 1);
   CHECK(fp32.half_winograd == 0);
   CHECK(fp32.unaligned == 1);
-  CHECK_FALSE(d.cpu);
+  CHECK_FALSE(d.kind->in_process);
   const Efficiency& fp16 = d.efficiency[static_cast<std::size_t>(Precision::fp16)];
   CHECK(compute(fp16, KernelClass::convolution_3x3) == 0.4);
   CHECK(fp16.half_rows == 300);
@@ -154,7 +173,7 @@ TEST_CASE("weight gradients, strides, Winograd and tensor cores have keys of the
       "0.5, half_outputs: 10, half_weight_outputs: 20, half_weight_reduction: 30, half_weight_rows: 40, "
       "half_matmul_rows: 50, strided_data_gradient: 0.6, half_winograd: 70, "
       "fp16: {half_outputs: 11, half_winograd: 0, unaligned: 0.8}}}");
-  CHECK(d.cpu);
+  CHECK(d.kind->in_process);
   Efficiency expected(0.5);
   expected.compute[static_cast<std::size_t>(KernelClass::custom)] = 1;
   for (std::size_t c = static_cast<std::size_t>(KernelClass::normalization); c < kernel_class_count; ++c)
@@ -197,7 +216,7 @@ TEST_CASE(
     const std::string& text = source->text;
     const std::size_t begin = std::string("those of ").size();
     const DeviceType like = load_device(text.substr(begin, text.find(',') - begin), {});
-    CHECK(like.cpu == known.cpu);
+    CHECK(like.kind == known.kind);
     CHECK(like.generation == known.generation);
     CHECK(like.peak_flops.at(Precision::fp32) == known.peak_flops.at(Precision::fp32));
     CHECK(like.memory_bandwidth_Bps == known.memory_bandwidth_Bps);

@@ -38,7 +38,7 @@ std::string text_of(const Efficiency& e) {
 
 std::string text_of(const DeviceType& d) {
   std::string text =
-      fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", d.title, d.cpu, d.memory_bytes,
+      fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", d.title, d.kind->name, d.memory_bytes,
                   d.memory_bandwidth_Bps, d.launch_overhead_s, d.reserved_bytes, d.idle_power_w,
                   d.peak_power_w, d.usable_memory_bytes, d.generation, d.sms, d.clock_hz, d.l2_bytes,
                   d.peer_to_peer, d.issue_factor, d.evidence_rows);
