@@ -5,87 +5,31 @@
 
 #include <algorithm>
 #include <cmath>
-#include <istream>
 #include <iterator>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 #include <tuple>
 
 #include "sim/base/median.h"
-#include "sim/base/unpacked_input.h"
-#include "sim/calibration/kineto_operation.h"
+#include "sim/calibration/kineto_events.h"
 
 namespace convoy::inline calibration {
 namespace {
 
-using Json = nlohmann::json;
-
-struct GpuKernel {
-  std::string name;
-  double start_us = 0, duration_us = 0;
-  std::optional<std::int64_t> operation, correlation;
-  std::pair<std::int64_t, std::string> stream;  // process (the GPU) and thread (the stream)
-};
-
-using Thread = std::pair<std::string, std::string>;  // process and thread, as written
-
-/// An operation of the host, with the time that it took there.
-struct TimedOperation {
-  KinetoOperation what;
-  double start_us = 0, duration_us = 0;
-  Thread thread;
-  std::size_t nested = 0;  ///< operations in it
-};
-
-/// An operation that none of the framework's is around, with the operations of the graph that it consists of.
+/// An operation of the framework that is inside no other one, with the operations of the graph of which it consists.
 struct OutermostOperation {
   const TimedOperation* itself = nullptr;
   std::vector<std::pair<const TimedOperation*, Measurement>> parts;
   std::optional<OptimizerStep> step;  ///< where it is one
 };
 
-bool is_optimizer_step(std::string_view name) { return name.starts_with("Optimizer.step#"); }
-
-/// The framework's own: what the profiler has beside them marks steps and nodes of the backward pass.
-bool is_operation(std::string_view name) { return name.starts_with("aten::") || is_optimizer_step(name); }
-
-SourcePos position(const std::string& file, std::size_t byte) {
-  UnpackedInput input(file);
-  SourcePos pos{file, 1, 1};
-  for (std::size_t i = 1; i < byte; ++i) {
-    const int c = input.sbumpc();
-    if (c == std::char_traits<char>::eof()) break;
-    if (c == '\n') {
-      ++pos.line;
-      pos.column = 1;
-    } else {
-      ++pos.column;
-    }
-  }
-  return pos;
-}
-
-// A whole number; traces have them as numbers and as text.
-std::optional<std::int64_t> whole(const Json& object, std::initializer_list<const char*> keys) {
-  for (const char* key : keys) {
-    const auto found = object.find(key);
-    if (found == object.end()) continue;
-    if (found->is_number_integer()) return found->get<std::int64_t>();
-  }
-  return std::nullopt;
-}
-
 /// A pause in microseconds. Times of a trace are whole nanoseconds: less is what their sums are rounded by.
 double pause_us(double us) {
   constexpr double resolution_us = 1e-3;
   return us < resolution_us / 2 ? 0 : us;
 }
-
-/// Stretches of time, in microseconds.
-using Stretches = std::vector<std::pair<double, double>>;
 
 /// How long any of them is under way.
 double covered_us(Stretches stretches) {
@@ -101,47 +45,14 @@ double covered_us(Stretches stretches) {
 /// GPU kernels of NCCL: "ncclKernel_AllReduce_RING_LL_Sum_float", "ncclDevKernel_...".
 bool is_communication(std::string_view kernel) { return kernel.starts_with("nccl"); }
 
-class KinetoReader {
+/// Makes a trace of its events.
+class TraceReader {
  public:
-  explicit KinetoReader(const std::string& file) : file_(file) {}
-
-  void event(const Json& e) {
-    ++number_;
-    const auto category = e.find("cat");
-    const auto name = e.find("name");
-    if (name == e.end() || !name->is_string()) return;
-    if (category == e.end() && is_operation(name->get_ref<const std::string&>())) without_category_ = true;
-    if (category == e.end() || !category->is_string()) return;
-    const std::string& cat = category->get_ref<const std::string&>();
-    const auto args = e.find("args");
-    static const Json nothing = Json::object();
-    const Json& details = args != e.end() && args->is_object() ? *args : nothing;
-    if (cat != "gpu_user_annotation") mark(e, *name);  // where the same marks stand again
-    if (cat == "cpu_op" || cat == "Operator" ||
-        (cat == "user_annotation" && is_optimizer_step(name->get_ref<const std::string&>()))) {
-      operation(e, *name, details);
-    } else if (cat == "kernel" || cat == "Kernel") {
-      kernel(e, *name, details);
-    } else if (cat == "cuda_runtime" || cat == "Runtime" || cat == "hip_runtime" || cat == "cuda_driver") {
-      const auto correlation = whole(details, {"correlation"});
-      const auto id = whole(details, {"External id", "external id"});
-      if (correlation && id) launched_by_[*correlation] = *id;
-    }
-  }
+  TraceReader(std::string file, KinetoEvents events) : file_(std::move(file)), events_(std::move(events)) {}
 
   KinetoTrace finish(const std::string& device) {
-    if (kernels_.empty() && without_category_ && operations_.empty())
-      throw InputError(
-          {file_, 0, 0},
-          "has operations without category and shapes, as a PyTorch without Kineto exports them: write "
-          "it with convoy.save_trace(profiler, file) in Python");
-    if (operations_.empty()) throw InputError({file_, 0, 0}, "holds no operation (category cpu_op)");
-    if (!kernels_.empty() && by_id_.empty())
-      throw InputError({file_, 0, 0}, "holds no operation with its External id (category cpu_op)");
-    if (!shapes_) throw InputError({file_, 0, 0}, "has no \"Input Dims\": profile with record_shapes=True");
-    find_strides();
     KinetoTrace trace;
-    trace.on_cpu = kernels_.empty();
+    trace.on_cpu = events_.kernels.empty();
     if (trace.on_cpu)
       read_cpu(trace);
     else
@@ -167,7 +78,7 @@ class KinetoReader {
       for (const double us : list) total_us += us;
       trace.totals_s.push_back(total_us * 1e-6);
     }
-    trace.steps = optimizer_steps_ > 0 ? optimizer_steps_ : profiler_steps_;
+    trace.steps = events_.optimizer_steps > 0 ? events_.optimizer_steps : events_.profiler_steps;
     share_out(trace);
     draw_first_step(trace);
     trace.others.assign(others_.begin(), others_.end());
@@ -177,27 +88,18 @@ class KinetoReader {
   }
 
  private:
-  /// Counts marks of steps, and keeps the loader's times.
-  void mark(const Json& e, const std::string& name) {
-    if (is_optimizer_step(name)) ++optimizer_steps_;
-    if (name.starts_with("ProfilerStep#")) ++profiler_steps_;
-    if (!name.starts_with("enumerate(DataLoader)#")) return;
-    const double start_us = number(e, name, "ts");
-    loader_.emplace_back(start_us, start_us + number(e, name, "dur"));
-  }
-
   void share_out(KinetoTrace& trace) const {
     Stretches busy, all;
     const auto add = [](Stretches& list, double start_us, double us) {
       list.emplace_back(start_us, start_us + us);
     };
-    for (const TimedOperation& op : operations_) {
+    for (const TimedOperation& op : events_.operations) {
       if (!is_operation(op.what.name)) continue;
       add(all, op.start_us, op.duration_us);
       if (trace.on_cpu) add(busy, op.start_us, op.duration_us);
     }
     Stretches with_messages;
-    for (const GpuKernel& k : kernels_) {
+    for (const GpuKernel& k : events_.kernels) {
       add(all, k.start_us, k.duration_us);
       add(is_communication(k.name) ? with_messages : busy, k.start_us, k.duration_us);
     }
@@ -205,7 +107,8 @@ class KinetoReader {
     for (const auto& [from, to] : all) first_us = std::min(first_us, from), last_us = std::max(last_us, to);
     with_messages.insert(with_messages.end(), busy.begin(), busy.end());
     Stretches with_loader = with_messages;
-    for (const auto& [from, to] : loader_)  // images that are waited for before the first operation are not
+    for (const auto& [from, to] :
+         events_.loader)                    // images that are waited for before the first operation are not
       if (to > first_us && from < last_us)  // of a step that is in the trace as a whole
         with_loader.emplace_back(std::max(from, first_us), std::min(to, last_us));
     const double compute_us = covered_us(busy), messages_us = covered_us(with_messages),
@@ -228,7 +131,7 @@ class KinetoReader {
       first_us = std::min(first_us, op.start_us);
       if (outer.step) host_step_ends_us = std::min(host_step_ends_us, op.start_us + op.duration_us);
     }
-    for (const GpuKernel& k : kernels_) {
+    for (const GpuKernel& k : events_.kernels) {
       first_kernel_us = std::min(first_kernel_us, k.start_us);
       last_kernel_us = std::max(last_kernel_us, k.start_us + k.duration_us);
     }
@@ -249,7 +152,7 @@ class KinetoReader {
       add(fmt::format("host thread {}", op.thread.second), op.what.name, op.start_us, op.duration_us,
           host_step_ends_us);
     }
-    for (const GpuKernel& k : kernels_)
+    for (const GpuKernel& k : events_.kernels)
       add(fmt::format("GPU {} stream {}", k.stream.first, k.stream.second), k.name, k.start_us, k.duration_us,
           kernels_end_us);
     for (auto& [thread, stretches] : threads) {
@@ -267,22 +170,19 @@ class KinetoReader {
   void read_gpu(KinetoTrace& trace) {
     trace.launch_s = median_pause_s();
     std::map<std::int64_t, double> microseconds;
-    for (GpuKernel& k : kernels_) {
+    for (GpuKernel& k : events_.kernels) {
       if (is_communication(k.name)) continue;
       trace.kernel_s += k.duration_us * 1e-6;
-      if (!k.operation && k.correlation) {
-        const auto launch = launched_by_.find(*k.correlation);
-        if (launch != launched_by_.end()) k.operation = launch->second;
-      }
       if (!k.operation) continue;
       microseconds[*k.operation] += k.duration_us;
-      const auto found = by_id_.find(*k.operation);
-      if (found != by_id_.end() && runs_on_tf32(k.name)) operations_[found->second].what.tf32 = true;
+      const auto found = events_.by_id.find(*k.operation);
+      if (found != events_.by_id.end() && runs_on_tf32(k.name))
+        events_.operations[found->second].what.tf32 = true;
     }
     for (const auto& [id, us] : microseconds) {
-      const auto found = by_id_.find(id);
-      if (found == by_id_.end()) continue;
-      const KinetoOperation& op = operations_[found->second].what;
+      const auto found = events_.by_id.find(id);
+      if (found == events_.by_id.end()) continue;
+      const KinetoOperation& op = events_.operations[found->second].what;
       if (const auto m = measurement_of(op))
         take(trace, *m, us);
       else
@@ -299,7 +199,7 @@ class KinetoReader {
       const double recorded_us = std::min(recording_us * static_cast<double>(op.nested), op.duration_us / 2);
       return op.duration_us - recorded_us;
     };
-    std::size_t between = operations_.size();
+    std::size_t between = events_.operations.size();
     std::vector<double> pauses;
     const TimedOperation* before = nullptr;  // the last one of the graph
     double passed_over_us = 0;               // since then
@@ -332,7 +232,7 @@ class KinetoReader {
     constexpr double long_us = 100;
     constexpr std::size_t few = 10;
     std::vector<TimedOperation*> order;
-    for (TimedOperation& op : operations_) order.push_back(&op);
+    for (TimedOperation& op : events_.operations) order.push_back(&op);
     // Of two that take the same time, a node of the backward pass is around the operation.
     std::stable_sort(order.begin(), order.end(), [](const TimedOperation* a, const TimedOperation* b) {
       return std::tuple(a->thread, a->start_us, -a->duration_us, is_operation(a->what.name)) <
@@ -368,7 +268,7 @@ class KinetoReader {
   /// By thread, in order of their begin.
   std::vector<OutermostOperation> outermost_operations() {
     std::vector<const TimedOperation*> order;
-    for (TimedOperation& op : operations_) {
+    for (TimedOperation& op : events_.operations) {
       if (op.what.type.empty()) op.what.type = "float";  // not recorded: what PyTorch computes in unless told
       if (is_operation(op.what.name)) order.push_back(&op);
     }
@@ -400,85 +300,9 @@ class KinetoReader {
     return outermost;
   }
 
-  [[noreturn]] void fail(std::string_view name, const std::string& what) const {
-    throw InputError({file_, 0, 0}, fmt::format("event {} ({}): {}", number_, name, what));
-  }
-
-  /// A number of an event that is not below zero.
-  double number(const Json& e, const std::string& name, const char* key) const {
-    const auto found = e.find(key);
-    if (found == e.end() || !found->is_number()) fail(name, fmt::format("\"{}\" is no number", key));
-    const double value = found->get<double>();
-    if (!(value >= 0)) fail(name, fmt::format("\"{}\" is below zero", key));
-    return value;
-  }
-
-  void operation(const Json& e, const std::string& name, const Json& args) {
-    TimedOperation timed;
-    timed.start_us = number(e, name, "ts");
-    timed.duration_us = number(e, name, "dur");
-    timed.thread = {e.contains("pid") ? e["pid"].dump() : std::string(),
-                    e.contains("tid") ? e["tid"].dump() : std::string()};
-    KinetoOperation& op = timed.what;
-    op.name = name;
-    if (const auto dims = args.find("Input Dims"); dims != args.end()) {
-      if (!dims->is_array()) fail(name, "\"Input Dims\" is no list");
-      shapes_ = true;
-      for (const Json& shape : *dims) {
-        op.shapes.emplace_back();
-        if (!shape.is_array()) continue;
-        for (const Json& size : shape) {
-          // A list of tensors has a list of shapes here; none of the operations below has one.
-          if (size.is_array()) continue;
-          if (!size.is_number_integer()) fail(name, "\"Input Dims\" holds what is no whole number");
-          op.shapes.back().push_back(size.get<std::int64_t>());
-        }
-      }
-    }
-    if (const auto types = args.find("Input type"); types != args.end() && types->is_array())
-      for (const Json& type : *types)
-        if (op.type.empty() && type.is_string()) op.type = type.get<std::string>();
-    if (const auto values = args.find("Concrete Inputs"); values != args.end() && values->is_array())
-      for (const Json& value : *values)
-        op.values.push_back(value.is_string() ? value.get<std::string>() : std::string());
-    if (const auto id = whole(args, {"External id", "external id"})) by_id_[*id] = operations_.size();
-    operations_.push_back(std::move(timed));
-  }
-
-  void kernel(const Json& e, const std::string& name, const Json& args) {
-    GpuKernel k;
-    k.name = name;
-    k.start_us = number(e, name, "ts");
-    k.duration_us = number(e, name, "dur");
-    k.operation = whole(args, {"External id", "external id"});
-    k.correlation = whole(args, {"correlation"});
-    k.stream = {whole(e, {"pid"}).value_or(0), e.contains("tid") ? e["tid"].dump() : std::string()};
-    kernels_.push_back(std::move(k));
-  }
-
-  // The output of a convolution or pooling whose values were not recorded, from the gradient of the same shapes.
-  void find_strides() {
-    using Sizes = std::vector<std::int64_t>;
-    std::map<std::pair<Sizes, Sizes>, Sizes> outputs;  // by input and weight, none of pooling
-    const auto input_at = [](const KinetoOperation& op, std::size_t first) {
-      return std::pair(op.shapes[first],
-                       op.name.starts_with("aten::max_pool") ? Sizes() : op.shapes[first + 1]);
-    };
-    for (const TimedOperation& op : operations_)
-      if ((op.what.name == "aten::convolution_backward" ||
-           op.what.name == "aten::max_pool2d_with_indices_backward") &&
-          op.what.shapes.size() >= 3)
-        outputs[input_at(op.what, 1)] = op.what.shapes[0];
-    for (TimedOperation& op : operations_) {
-      if (op.what.shapes.size() < 2) continue;
-      const auto found = outputs.find(input_at(op.what, 0));
-      if (found != outputs.end()) op.what.output = found->second;
-    }
-  }
-
   double median_pause_s() {
     std::map<std::pair<std::int64_t, std::string>, std::vector<const GpuKernel*>> streams;
-    for (const GpuKernel& k : kernels_) streams[k.stream].push_back(&k);
+    for (const GpuKernel& k : events_.kernels) streams[k.stream].push_back(&k);
     std::vector<double> pauses;
     for (auto& [stream, list] : streams) {
       std::stable_sort(list.begin(), list.end(),
@@ -490,15 +314,7 @@ class KinetoReader {
   }
 
   std::string file_;
-  std::size_t number_ = 0;
-  bool shapes_ = false;
-  bool without_category_ = false;
-  std::vector<TimedOperation> operations_;
-  std::map<std::int64_t, std::size_t> by_id_;           // of operations_, by External id
-  std::map<std::int64_t, std::int64_t> launched_by_;    // External id of an operation, by correlation
-  std::vector<GpuKernel> kernels_;
-  std::size_t optimizer_steps_ = 0, profiler_steps_ = 0;  // marks of steps
-  Stretches loader_;                                      // while the program waits for images
+  KinetoEvents events_;
 
   using Key = std::tuple<std::string, double, Precision, MeasuredStep, Optimizer>;
   std::map<Key, std::vector<double>> times_;  // microseconds
@@ -508,34 +324,7 @@ class KinetoReader {
 }  // namespace
 
 KinetoTrace read_kineto_trace(const std::string& file, const std::string& device) {
-  UnpackedInput input(file);
-  std::istream stream(&input);
-  KinetoReader reader(file);
-  // Events are handed over and dropped one by one: traces of a few steps have hundreds of megabytes.
-  const auto each = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    constexpr int deepest = 100;  // the parser keeps what is open: a file of brackets would fill the memory
-    if (depth >= deepest)
-      throw InputError(position(file, input.consumed()),
-                       fmt::format("lists and objects are nested more than {} deep", deepest));
-    const bool is_event =
-        event == Json::parse_event_t::object_end && depth >= 1 && depth <= 2 && parsed.contains("ph");
-    if (!is_event) return true;
-    reader.event(parsed);
-    return false;
-  };
-  try {
-    const Json rest = Json::parse(stream, each);
-    if (!rest.is_array() && !(rest.is_object() && rest.contains("traceEvents")))
-      throw InputError({file, 0, 0}, "is no Chrome trace: it has no list \"traceEvents\"");
-  } catch (const Json::parse_error& error) {
-    const bool ended = input.sgetc() == std::char_traits<char>::eof();
-    if (input.packed()) input.drain();  // damaged data rarely are JSON: the damage is told
-    throw InputError(position(file, error.byte),
-                     ended ? "the file ends too early: it is no whole JSON document" : "not JSON");
-  } catch (const Json::out_of_range&) {  // of the parser alone: 1e400
-    throw InputError(position(file, input.consumed()), "a number is too large");
-  }
-  return reader.finish(device);
+  return TraceReader(file, read_kineto_events(file)).finish(device);
 }
 
 }  // namespace convoy::calibration

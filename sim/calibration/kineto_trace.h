@@ -9,7 +9,7 @@
 
 namespace convoy::inline calibration {
 
-/// A GPU kernel, or an operation that no other is around, in a trace.
+/// A GPU kernel in a trace, or an operation that is inside no other one.
 struct TracedStretch {
   std::string thread;  ///< "GPU 0 stream 7", "host thread 1"
   std::string name;
@@ -25,8 +25,8 @@ struct KinetoTrace {
   double launch_s = 0;  ///< median pause between two GPU kernels of a stream, or operations of the graph on a
                         ///< CPU's thread; 0 where there is none
   double kernel_s = 0;  ///< all GPU kernels, or operations of the CPU, together
-  /// On a CPU, what the profiler took to record the operations inside of those that no other is around, which the
-  /// times here are without; and to record the others, in the pauses between these (part of waiting_s).
+  /// On a CPU, the time that the profiler took to record the operations inside outermost operations, which the times
+  /// here do not include; and to record the others, in the pauses between outermost operations (part of waiting_s).
   double recording_inside_s = 0, recording_between_s = 0;
   double recording_s() const { return recording_inside_s + recording_between_s; }
   double matched_s = 0;  ///< of them, those in `measurements`
@@ -34,20 +34,21 @@ struct KinetoTrace {
   std::vector<double> totals_s;                        ///< by measurement: all of its runs together
   /// Training steps in the trace, by the optimizer's (or the profiler's own marks); 0: it has no mark.
   std::size_t steps = 0;
-  /// From the first operation to the end of the last one, and what of that is computing; messages while
-  /// nothing computes; the loader while there is neither; and none of these.
+  /// The time from the first operation to the end of the last one; the part of it in which something computes; the
+  /// messages while nothing computes; the loader while there is neither; and the rest.
   double whole_s = 0, compute_s = 0, exposed_comm_s = 0, loader_s = 0, waiting_s = 0;
-  /// Those that begin in the first step, by thread and start; of the whole trace where it marks no step.
+  /// The stretches that begin in the first step, by thread and start; those of the whole trace if it marks no step.
   std::vector<TracedStretch> first_step;
 };
 
 /// Reads a Chrome trace as torch.profiler writes it with record_shapes=True (export_chrome_trace; as it is or
 /// packed with gzip): operations (category cpu_op, "Input Dims" in their args) and GPU kernels, tied to the
-/// operation that launched them by "External id", or by "correlation" over the launch. Without a GPU kernel, the
-/// operations themselves computed, on the CPU: each that no other is around takes its time on its thread.
+/// operation that launched them by "External id", or by "correlation" over the launch. If there is no GPU kernel,
+/// the operations themselves computed, on the CPU: each operation that is inside no other one takes its time on its
+/// thread.
 /// Convolutions, linear layers, batch normalization, max pooling and ReLU become measurements of `device`; on a
 /// CPU, sums and the optimizer's step too.
-/// @throws InputError for what is no such trace, is cut, or holds no operation that can be told.
+/// @throws InputError for what is no such trace, is cut, or holds no operation that is known.
 KinetoTrace read_kineto_trace(const std::string& file, const std::string& device);
 
 }  // namespace convoy::calibration

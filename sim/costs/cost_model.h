@@ -11,11 +11,8 @@
 
 namespace convoy::inline costs {
 
-/// Which of the efficiencies applies to `work`.
-KernelClass kernel_class(const Work& work);
-
 /// Time of `work` on `images` images (design A3; docs/cost_model.md):
-///   launch overhead + max(FLOPs / (peak efficiency), bytes / (bandwidth efficiency))
+///   launch overhead + max(FLOPs / (peak efficiency), bytes / (bandwidth efficiency))    (peak_share.h)
 ///   + bytes of elementwise kernels beside a product / (bandwidth efficiency of those)
 /// Work with a measured time takes that time. Zero FLOPs and zero bytes cost nothing, not even the launch. On
 /// devices with tensor cores, products in lower precisions run on these or on the ordinary cores, whichever
@@ -25,14 +22,6 @@ double operation_time_s(const Work& work, double images, const Software& softwar
 
 /// Number of launch overheads in the time of work, unless there is no work.
 double launches(const Work& work, const Software& software, const DeviceType& device);
-
-/// Share of peak that `work` reaches on `images` images, by which the FLOPs above are divided. It is at most
-/// the factor by which the fastest algorithm saves multiplications (Efficiency). Tensor cores at half the rate
-/// of others, which reach more of their peak (tensor_rate.h), are not told of here.
-/// @param precision the precision to which `efficiency` applies: tensor cores want channels in multiples of
-/// 16 bytes
-double compute_efficiency(const Work& work, double images, Precision precision, const Efficiency& efficiency,
-                          Layout layout = Layout::nchw);
 
 /// Host time from this operation to the next. It is 0 if the device's hosts cost nothing, and for operations
 /// that are not a kernel of their own: the sums for scale and shift of a normalization, and chains of

@@ -15,6 +15,7 @@
 #include "sim/lowering/device_roles.h"
 #include "sim/lowering/plan_ops.h"
 #include "sim/lowering/service_rule.h"
+#include "sim/lowering/stage_messages.h"
 #include "sim/plan/program_key.h"
 
 namespace convoy::inline lowering {
@@ -72,8 +73,8 @@ class StagePlanner {
         stages_(stages.stages),
         passes_(std::move(passes)),
         sync_(sync),
-        edges_(stages.edges),
-        network_(network) {}
+        network_(network),
+        messages_(stages.edges, passes_, sync.fidelity, plan_) {}
 
   ReportedPlan build() {
     plan_.images = passes_.images;
@@ -129,17 +130,6 @@ class StagePlanner {
         if (ends_s.back() > slowest_s.back()) slowest_s = std::move(ends_s);
       }
     return slowest_s;
-  }
-
-  // Meaning.
-
-  std::uint32_t meaning_of(const StageEdge& edge, const Pass& pass) {
-    CommMeaning meaning;
-    meaning.results = pass.backward ? edge.backward : edge.forward;
-    meaning.micro_batch = pass.micro_batch;
-    meaning.images = {pass.first_image, pass.images};
-    plan_.meaning->communications.push_back(std::move(meaning));
-    return static_cast<std::uint32_t>(plan_.meaning->communications.size() - 1);
   }
 
   // Averages.
@@ -202,8 +192,6 @@ class StagePlanner {
 
   // Endless runs.
 
-  /// Stages that send each other nothing keep in step by messages without bytes, as do those that have no
-  /// gradient to send: else one of them could run ahead for ever.
   void begin_endless() {
     if (sync_.compression.kind == Compression::Kind::powersgd)
       throw InputError(sync_.compression.pos,
@@ -213,25 +201,16 @@ class StagePlanner {
     EndlessRun& run = plan_.course.emplace<EndlessRun>();
     run.steady_steps = static_cast<std::size_t>(passes_.endless->steady / passes_.endless->micro_batches);
     run.steps.resize(static_cast<std::size_t>(passes_.endless->all / passes_.endless->micro_batches));
-    for (std::uint32_t s = 0; s + 1 < stages_.size(); ++s)
-      if (std::none_of(edges_.begin(), edges_.end(),
-                       [&](const StageEdge& edge) { return edge.from == s && edge.to == s + 1; }))
-        edges_.push_back({s, s + 1});
   }
 
   void end_endless() {
-    const auto per_step = [&](std::int64_t micro_batches) {
-      return static_cast<double>(passes_.endless->micro_batches) / static_cast<double>(micro_batches);
-    };
     std::vector<double>& uses_per_step = std::get<EndlessRun>(plan_.course).uses_per_step;
     uses_per_step.resize(plan_.patterns.size());
     for (std::uint32_t s = 0; s < stages_.size(); ++s)
       for (const std::uint32_t pattern : groups_[s].patterns())
-        uses_per_step[pattern] = per_step(slot_count(s) * of(s).share_of_update);
-    for (const auto& [key, pattern] : patterns_) {
-      const StageEdge& edge = edges_[std::get<0>(key)];
-      uses_per_step[pattern] = per_step(std::lcm(slot_count(edge.from), slot_count(edge.to)));
-    }
+        uses_per_step[pattern] = static_cast<double>(passes_.endless->micro_batches) /
+                                 static_cast<double>(slot_count(s) * of(s).share_of_update);
+    messages_.count_uses(uses_per_step);
     // Of all tensors, each of whose gradients is that of one micro-batch.
     Staleness total;
     double tensors = 0;
@@ -243,33 +222,6 @@ class StagePlanner {
     }
     if (tensors > 0) total.mean /= tensors;
     report_.staleness = total;
-  }
-
-  // Communications. Those of one micro-batch have one for each edge between stages and direction.
-
-  CommId message(std::size_t edge, const Pass& pass) {
-    const auto [it, fresh] = messages_.try_emplace({edge, pass.backward, pass.micro_batch});
-    if (!fresh) return it->second;
-    const StageEdge& e = edges_[edge];
-    const std::uint32_t from = pass.backward ? e.to : e.from, to = pass.backward ? e.from : e.to;
-    const std::vector<EndpointId>&senders = devices(from, pass), &receivers = devices(to, pass);
-    const auto [pattern, fresh_pattern] = patterns_.try_emplace(
-        {edge, pass.backward, senders.front(), receivers.front()}, plan_.patterns.size());
-    if (fresh_pattern) {
-      Pattern pairs{{}, {{{{0, 1}}, {1.0}, 1}}};
-      for (std::size_t r = 0; r < senders.size(); ++r) pairs.groups.push_back({senders[r], receivers[r]});
-      plan_.patterns.push_back(std::move(pairs));
-    }
-    plan_.communications.push_back(
-        {fmt::format("{} #{}, stage {} to {}", pass.backward ? "gradients" : "activations", pass.micro_batch,
-                     from, to),
-         static_cast<std::uint32_t>(pattern->second),
-         pass.images * (pass.backward ? e.backward_bytes : e.forward_bytes), sync_.fidelity, 0,
-         CommPurpose::other, plan_.meaning ? meaning_of(e, pass) : no_meaning});
-    return it->second = static_cast<CommId>(plan_.communications.size() - 1);
-  }
-  const std::vector<EndpointId>& devices(std::uint32_t s, const Pass& pass) const {
-    return of(s).slots[static_cast<std::size_t>(pass.micro_batch % slot_count(s))].devices;
   }
 
   // Programs.
@@ -372,7 +324,7 @@ class StagePlanner {
 
   TaskId add_message(Role& role, Task::Kind kind, std::size_t edge, const Pass& pass, int stream,
                      std::vector<TaskId> after) {
-    const CommId comm = message(edge, pass);
+    const CommId comm = messages_.of(edge, pass);
     const TaskId task =
         convoy::add_message(role, kind, plan_.communications[comm].name, comm, std::move(after));
     role.program[task].stream = stream;
@@ -390,22 +342,15 @@ class StagePlanner {
   /// @return the task at whose end the pass is done, where it has a name
   TaskId add_pass(std::uint32_t s, const Pass& pass, ReplicaProgram& program, Role& role) {
     std::vector<TaskId> received;
-    for (std::size_t e = 0; e < edges_.size(); ++e)
-      if (goes(e, s, pass.backward, false))
+    for (std::size_t e = 0; e < messages_.edge_count(); ++e)
+      if (messages_.goes(e, s, pass.backward, false))
         received.push_back(add_message(role, Task::Kind::receive, e, pass, receiving, {}));
     const TaskId done = program.next_pass(received, task_name(s, pass));
-    for (std::size_t e = 0; e < edges_.size(); ++e)
-      if (goes(e, s, pass.backward, true))
+    for (std::size_t e = 0; e < messages_.edge_count(); ++e)
+      if (messages_.goes(e, s, pass.backward, true))
         add_message(role, Task::Kind::send, e, pass, pass.backward ? sending_gradients : sending_activations,
                     {done});
     return done;
-  }
-
-  /// Whether an edge's message of a pass leaves (or reaches) a stage.
-  bool goes(std::size_t edge, std::uint32_t s, bool backward, bool leaves) const {
-    const StageEdge& e = edges_[edge];
-    return (passes_.endless || (backward ? e.backward_bytes : e.forward_bytes) > 0) &&
-           s == (backward == leaves ? e.to : e.from);
   }
 
   void add_roles(std::uint32_t s, const StageSlot& slot, const Role& program) {
@@ -433,50 +378,17 @@ class StagePlanner {
   const std::vector<Stage>& stages_;
   StagedPasses passes_;
   const GradientSync& sync_;
-  std::vector<StageEdge> edges_;
   const WholeNetwork* network_;
   Plan plan_;
   DeviceRoles roles_{graph_, machine_, cost_, plan_};
   StrategyReport report_;
   std::deque<GroupSync> groups_;  ///< by stage; they stay where they are
   std::optional<ParameterAverages> averages_;
-  std::map<std::tuple<std::size_t, bool, std::int64_t>, CommId> messages_;  ///< edge, backward, micro-batch
-  std::map<std::tuple<std::size_t, bool, EndpointId, EndpointId>, std::size_t> patterns_;
+  StageMessages messages_;
   std::map<std::int64_t, TaskId> ends_;  ///< endless: by micro-batch of the slot, its backward pass
 };
 
 }  // namespace
-
-std::optional<RepeatedPasses> repeated_passes(std::int64_t micro_batches, std::int64_t period,
-                                              std::int64_t slots, std::int64_t around) {
-  // A pipeline is full after as many micro-batches as it has slots, and its slots are up to as many apart.
-  constexpr std::int64_t rounds = 3, more = 16, fewest_periods = 12, least_saving = 4, fewest = 256;
-  const std::int64_t listed = std::max(fewest_periods, (rounds * slots + more + period - 1) / period);
-  const std::int64_t left_out = (micro_batches - around) / period - listed;
-  if (micro_batches < fewest || left_out <= 0 ||
-      micro_batches < least_saving * (micro_batches - left_out * period))
-    return std::nullopt;
-  return RepeatedPasses{period, static_cast<std::uint32_t>(listed), static_cast<std::uint64_t>(left_out)};
-}
-
-void begin_meaning(StagedPasses& passes, const Machine& machine, Plan& plan) {
-  plan.meaning = std::make_shared<Meaning>();
-  plan.meaning->lanes.assign(machine.endpoint_count(), 0);
-  for (StagedLayers& stage : passes.stages) {
-    std::map<std::pair<std::int64_t, std::size_t>, double> first;  // by micro-batch and slot
-    for (std::size_t k = 0; k < stage.slots.size(); ++k) {
-      const StageSlot& slot = stage.slots[k];
-      for (std::uint32_t lane = 0; lane < slot.devices.size(); ++lane)
-        plan.meaning->lanes[slot.devices[lane]] = lane;
-      for (const Pass& pass : slot.passes)
-        first[{pass.micro_batch, k}] = pass.images * static_cast<double>(slot.devices.size());
-    }
-    double before = 0;
-    for (auto& [of, images] : first) before += std::exchange(images, before);
-    for (std::size_t k = 0; k < stage.slots.size(); ++k)
-      for (Pass& pass : stage.slots[k].passes) pass.first_image = first[{pass.micro_batch, k}];
-  }
-}
 
 ReportedPlan plan_stages(const TrainingGraph& graph, const Machine& machine, const CostModel& cost,
                          const Stages& stages, StagedPasses passes, const GradientSync& sync,

@@ -7,9 +7,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "models/unmeasured.h"
 #include "sim/base/data_path.h"
-#include "sim/base/memo.h"
 #include "sim/base/names.h"
 #include "sim/base/yaml_map.h"
 #include "sim/collectives/table.h"
@@ -19,145 +17,12 @@
 #include "sim/plan/images_met.h"
 #include "sim/replay/input_queue.h"
 #include "sim/replay/replay.h"
+#include "sim/run/compute_spreads.h"
 #include "sim/run/simulate.h"
 #include "topologies/typical_efficiency.h"
 
 namespace convoy::inline runs {
 namespace {
-
-/// All that the spreads of computing depend on.
-struct Computing {
-  std::shared_ptr<const TrainingGraph> graph;
-  CostModel cost;
-  std::vector<DeviceType> types;
-  bool hosts_told = false;  ///< every host with devices says its `issue_factor`
-  bool operator==(const Computing&) const = default;
-};
-
-Computing computing_of(const PreparedRun& run) {
-  const Machine& machine = run.machine;
-  const bool told = std::all_of(machine.hosts.begin(), machine.hosts.end(), [&](const Host& host) {
-    return host.device_count == 0 || machine.host_types[host.type].issue_factor > 0;
-  });
-  return {run.graph, run.cost, machine.device_types, told};
-}
-
-/// The same with the images that one device works on in a step.
-struct ImagesComputed {
-  Computing of;
-  double of_device;
-  bool operator==(const ImagesComputed&) const = default;
-  std::size_t hash() const {
-    return hash_with(std::hash<const void*>{}(of.graph.get()), std::hash<double>{}(of_device));
-  }
-};
-
-double unseen_spread(const Computing& of, const DeviceType& type) {
-  return unseen_kernels_spread(type, of.graph->options.precision, of.cost.software().costs);
-}
-
-/// The kind of the run's step on one device.
-std::size_t step_kind(const Computing& of, double of_device) {
-  std::vector<Work> works;
-  for (const Operation& operation : of.graph->operations) works.push_back(operation.work);
-  return residual_kind(works, of_device, of.graph->options.precision);
-}
-
-/// That no grouped or depthwise convolutions were fitted with the run's framework (unseen_convolutions_spread).
-/// @param kind step_kind()
-double spread_of_convolutions(const Computing& of, const DeviceType& type, std::size_t kind) {
-  return unseen_convolutions_spread(type, network_kind(kind), of.graph->options.framework);
-}
-
-/// The first of the network's layers that are of a kind of which no kernel was measured; nullptr: there is none.
-const Layer* unmeasured_layer(const Computing& of) {
-  const std::vector<Layer>& layers = of.graph->model.layers;
-  const auto found = std::ranges::find_if(
-      layers, [&](const Layer& layer) { return is_unmeasured(layer, of.graph->options.framework); });
-  return found == layers.end() ? nullptr : &*found;
-}
-
-/// Such a network is as little known as one of a kind that nobody measured on the device. A device that its owner
-/// calibrated tells by itself what it leaves open.
-bool has_unmeasured_layers(const Computing& of, const DeviceType& type) {
-  const bool is_exact = type.evidence_spread == 0, is_calibrated = type.evidence_left_out_error > 0;
-  return !is_exact && !is_calibrated && unmeasured_layer(of) != nullptr;
-}
-
-/// Standard deviation of log(time) that a kind of device's own parameters leave.
-/// @param kind step_kind()
-double parameter_spread(const Computing& of, const DeviceType& type, std::size_t kind) {
-  const bool seen = networks_are_seen(type, network_kind(kind)) && !has_unmeasured_layers(of, type);
-  return std::hypot(device_spread(type, seen),
-                    std::max(unseen_spread(of, type), spread_of_convolutions(of, type, kind)));
-}
-
-/// The spread that typical factors of the framework leave (software_spread), on GPUs to which figures were
-/// fitted.
-double spread_of_software(const Computing& of) {
-  const auto& types = of.types;
-  const bool fitted = std::any_of(types.begin(), types.end(), [](const DeviceType& type) {
-    return !type.kind->in_process && type.evidence_spread > 0 && type.issue_factor > 0;
-  });
-  const TrainingOptions& options = of.graph->options;
-  return fitted ? software_spread(options.framework, options.execution) : 0;
-}
-
-/// The spread that the framework's products leave on a generation of GPUs on which nobody measured it
-/// (unseen_generation_spread).
-double spread_of_generation(const Computing& of, double images) {
-  double spread = 0;
-  for (const DeviceType& type : of.types)
-    spread = std::max(spread, unseen_generation_spread(type, of.graph->options.framework, [&](double factor) {
-                        Software software = of.cost.software();
-                        software.costs.kepler *= factor;
-                        return step_time_s(*of.graph, images, of.cost.with(software), type);
-                      }));
-  return spread;
-}
-
-/// Standard deviation of log(step time of one device) due to not knowing how fast its host issues operations
-/// (unknown_host_spread): 0 if every server states its `host.issue_factor`.
-double spread_of_hosts(const Computing& of, double images) {
-  if (of.hosts_told) return 0;
-  double spread = 0;
-  for (const DeviceType& type : of.types)
-    spread = std::max(spread, unknown_host_spread(type, [&](const DeviceType& device) {
-                        return step_time_s(*of.graph, images, of.cost, device);
-                      }));
-  return spread;
-}
-
-/// Standard deviations of log(compute time) by what leaves it open: devices' parameters, factors of the
-/// framework, issue times of hosts, and steps like this. All 0 if every device is exact or scaled to a
-/// measurement, of which the last has what it leaves open (anchored_spread).
-struct ComputeSpreads {
-  double parameters = 0, software = 0, hosts = 0, steps = 0;
-  double all() const { return std::hypot(std::hypot(parameters, software), hosts, steps); }
-};
-
-ComputeSpreads spreads_of(const ImagesComputed& computed) {
-  const auto& [of, of_device] = computed;
-  ComputeSpreads spreads;
-  const std::size_t kind = step_kind(of, of_device);
-  for (const DeviceType& type : of.types)
-    spreads.parameters = std::max(spreads.parameters, parameter_spread(of, type, kind));
-  if (spreads.parameters == 0) return {};
-  spreads.software = std::hypot(spread_of_software(of), spread_of_generation(of, of_device));
-  spreads.hosts = spread_of_hosts(of, of_device);
-  for (const DeviceType& type : of.types)
-    spreads.steps = std::max(spreads.steps, std::hypot(residual_spread(kind), machine_spread(type)));
-  if (!of.cost.is_anchored()) return spreads;
-  double anchored = 0;
-  for (const double images : of.cost.anchored_images())
-    anchored = std::max(anchored, anchored_spread(of_device, images));
-  return {0, 0, 0, std::min(anchored, spreads.all())};  // a measurement is never less than none
-}
-
-ComputeSpreads compute_spreads(const PreparedRun& run, double of_device) {
-  static thread_local Memo<ImagesComputed, ComputeSpreads> memo(64);
-  return memo.of({computing_of(run), of_device}, &spreads_of);
-}
 
 /// A path's step: quoted where it has dots.
 std::string step_of_path(const std::string& name) {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "sim/lowering/stage_plan.h"
+#include "sim/lowering/staged_passes.h"
 
 namespace convoy::inline strategies {
 namespace {

@@ -25,7 +25,7 @@ std::vector<Pass> passes_of_slot(const PipelineShape& shape, const StageChoice& 
 ///   one_f_one_b  as many forward as in_flight says, then backward and forward in turn (PipeDream-flush:
 ///                Narayanan et al., ICML 2021, section 2.2; the schedule of Megatron-LM)
 /// A pipeline of one stage is naive in any case: there is nothing to overlap. What becomes of these orders
-/// stands in sim/lowering/stage_plan.h.
+/// stands in sim/lowering/staged_passes.h.
 Annotation annotate_pipeline(const StrategyInput& input, const PipelineShape& shape,
                              const std::vector<StageChoice>& choices, Stages stages,
                              const GradientSync& sync);
