@@ -21,9 +21,9 @@ namespace convoy::inline lowering {
 /// whole network are one stage.
 struct WholeLayers {
   StagedPasses passes;
-  /// The cut; not given: `network`, on one stage.
+  /// The stages; not given: `network`, on one stage.
   std::optional<Stages> stages{};
-  /// Of the graph, kept by who plans it again and again; neither: it is made.
+  /// The whole network, kept by the caller that plans the graph repeatedly. If neither is given, it is made.
   const WholeNetwork* network = nullptr;
 };
 
@@ -36,18 +36,18 @@ struct SplitLayers {
   bool meaning = false;  ///< operations and exchanges say what they mean
 };
 
-/// What a strategy decides about a training graph: who computes what in which order, and how those who have
-/// replicas of the same parameters keep them the same. `lower` makes the plan.
+/// What a strategy decides about a training graph: which device computes what in which order, and how devices
+/// with replicas of the same parameters keep these the same. `lower` makes the plan.
 struct Annotation {
   std::variant<WholeLayers, SplitLayers, PlacedWork> work;
-  /// By collectives, or through servers (replicas of the whole network).
+  /// By collectives, or through servers (only for replicas of the whole network).
   std::variant<GradientSync, ServerExchange> exchange{};
-  /// What the strategy tells of its decision; the lowering adds what it knows of stages and layouts.
+  /// What the strategy reports about its decision; the lowering adds stages and layouts.
   StrategyReport report{};
 };
 
-/// The plan of an annotated training graph: the one way from a strategy to programs, messages and memory.
-/// @throws InputError where the annotation cannot run on the machine (GroupSync, ParameterAverages, plan_groups)
+/// The plan of an annotated training graph: the only way from a strategy to programs, messages and memory.
+/// @throws InputError if the annotation cannot run on the machine (GroupSync, ParameterAverages, plan_groups)
 ReportedPlan lower(const TrainingGraph& graph, const Machine& machine, const CostModel& cost,
                    Annotation annotation);
 

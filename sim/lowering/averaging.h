@@ -22,12 +22,13 @@ namespace convoy::inline lowering {
 /// Chen & Huo, ICASSP 2016): u = b u + (x - average), x = x - u, x the parameters at the end of the period
 /// before.
 ///
-/// Others: with neighbours alone, in every step, all with equal weights. D-PSGD (Lian et al., NeurIPS 2017)
-/// on a ring; a directed exponential graph, device i to i + 1, i + 2, i + 4 ... modulo N; or of these one at
-/// a time, another one each step (Assran, Loizou, Ballas & Rabbat, "Stochastic Gradient Push", ICML 2019,
-/// whose push-sum weights stay 1 with so many in- as out-neighbours). With `sums_in_hosts` the devices of a
-/// host have the same parameters, as in that paper, and hosts are each other's neighbours: the first device
-/// of each sends and receives, adds up what it gets, and passes the sum on to the others.
+/// The others average in every step, with their neighbours alone, and with equal weights for all of them.
+/// `ring` is D-PSGD (Lian et al., NeurIPS 2017). With `exponential`, device i sends to i + 1, i + 2, i + 4
+/// ... modulo N; with `one_peer`, to one of these at a time, to another one in each step (Assran, Loizou,
+/// Ballas & Rabbat, "Stochastic Gradient Push", ICML 2019; its push-sum weights stay 1, since every device
+/// has as many in-neighbours as out-neighbours). With `sums_in_hosts` the devices of a host have the same
+/// parameters, as in that paper, and the neighbours are hosts: the first device of each host sends and
+/// receives, adds up what it receives, and passes the sum on to the others.
 struct Averaging {
   enum class With : std::uint8_t { all, ring, exponential, one_peer };
   With with = With::all;
@@ -43,7 +44,8 @@ struct Averaging {
   std::int64_t period(const Machine& machine) const;
 };
 
-/// To whom each device (or host) sends its parameters in a step, by position.
+/// The pairs (sender, receiver) of devices, or hosts, between which parameters are sent in a step, by
+/// position.
 std::vector<std::pair<std::uint32_t, std::uint32_t>> neighbours(Averaging::With with, std::uint32_t devices,
                                                                 std::int64_t step);
 
@@ -56,15 +58,16 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> neighbours(Averaging::With 
 /// there is one (2 more). Slow momentum reads and writes x, u and the parameters (24 bytes an element) and
 /// keeps x and u (8).
 ///
-/// Gossip with overlap sends the parameters with which a step begins while it computes, and averages them
-/// before the update (D-PSGD); without, the updated ones after it.
+/// Gossip with overlap sends the parameters with which a step begins while the step computes, and averages
+/// them before the update (D-PSGD). Without overlap it sends and averages the updated parameters after the
+/// update.
 ///
-/// Asynchronously (AD-PSGD: Lian, Zhang, Zhang & Liu, ICML 2018) no device waits for another's step: it sends
-/// the device after it on the ring the parameters s with which it begins; that one averages them with its own
-/// y, whatever it is at, and answers with y; before its update the first adds (y - s) / 2, so that the sum of
-/// both stays what it was. The plan has a Service of which every device is client and server. A device has
-/// two averages a step, one that it asked for (16 bytes an element) and, on average, one that it is asked for
-/// (12 bytes).
+/// In asynchronous gossip (AD-PSGD: Lian, Zhang, Zhang & Liu, ICML 2018) no device waits for another's step.
+/// A device sends the parameters s with which it begins a step to the next device on the ring. That one
+/// averages them with its own parameters y, wherever it is in its own step, and answers with y. Before its
+/// update the first device adds (y - s) / 2, so that the sum of both stays what it was. The plan has a
+/// Service, of which every device is both a client and a server. A device takes two averages a step: one that
+/// it asked for (16 bytes an element) and, on average, one that it is asked for (12 bytes).
 class ParameterAverages {
  public:
   /// @param devices all replicas  @param elements of each parameter
@@ -74,7 +77,7 @@ class ParameterAverages {
                     const std::vector<double>& elements, Plan& plan);
 
   std::int64_t steps() const { return steps_; }
-  /// Of asynchronous gossip between several devices; none: all wait for each other.
+  /// The exchanges of asynchronous gossip between several devices; none if all devices wait for each other.
   std::vector<Service::Exchange> exchanges() const;
   /// Bytes of states on each device beside those of its replica.
   double slow_bytes() const;

@@ -10,35 +10,36 @@
 
 namespace convoy::inline lowering {
 
-/// Operations that a role runs one after the other, as compute tasks: one task until something else waits for
-/// an operation, or an operation waits for something else. Buffers whose users are known only while the tasks
-/// are made, such as those of messages, are held here until place_tensors().
+/// Turns the operations that a role runs one after the other into compute tasks. A task ends where something
+/// else waits for an operation, or where an operation waits for something else. Buffers whose users become
+/// known only while the tasks are made, such as those of messages, are kept here until place_tensors().
 class ComputeTasks {
  public:
   explicit ComputeTasks(Role& role) : role_(role) {}
 
   /// @return its position among all operations that were added
   std::size_t add(PlanOp op);
-  /// The same of an operation that tasks are not named after: it only allocates or frees, or prepares a
+  /// The same for an operation after which no task is named: it only allocates or frees memory, or prepares a
   /// message.
   std::size_t add_unnamed(PlanOp op);
-  /// What the operation that was added last means.
+  /// Sets the meaning of the operation that was added last.
   void mean(Meaning& all, OpMeaning meaning);
-  /// What is added from now on runs after `task`.
+  /// Operations that are added from now on run after `task`.
   void wait_for(TaskId task);
   /// Ends the task under way, if any; a role that has computed nothing yet gets a task without operations.
   /// @param name "": after its last operation
   /// @return the task at whose end all operations so far are done
   TaskId close(std::string name = {});
 
-  /// A tensor without users yet. @return by which the two below know it
+  /// Adds a tensor without users. @return its number, for the two functions below
   std::size_t hold(MemoryDelta memory);
   /// The operation that was added last writes or reads the tensor.
   void use(std::size_t tensor) { tensors_.at(tensor).life.use(count_ - 1); }
-  /// Runs the liveness pass over the held tensors, which have all their users. @pre no task is under way
+  /// Runs the liveness pass over the kept tensors. @pre all their users are known, and no task is under way
   void place_tensors();
 
-  /// What is added from now on waits for a message, which the device takes when `after` is done.
+  /// Operations that are added from now on wait for a message, which the device receives when `after` is
+  /// done.
   void receive(const Plan& plan, CommId comm, std::vector<TaskId> after = {});
   /// Sends a message when all operations so far are done. @return the task at whose end it has been delivered
   TaskId send(const Plan& plan, CommId comm);

@@ -11,13 +11,13 @@
 
 namespace convoy::inline lowering {
 
-/// Devices that do the same and keep the same, of any type.
+/// Devices, of any types, that run the same program and keep the same states.
 struct AlikeDevices {
   std::vector<EndpointId> devices;
-  /// Of each throughout the step, beside what its program adds for itself (Role::resident_bytes) and what the
-  /// system reserves.
+  /// Bytes that each device keeps throughout the step, apart from what its program adds
+  /// (Role::resident_bytes) and what the system reserves.
   StateBytes state_bytes{};
-  double frozen_elements = 0;       ///< of each, where `state_bytes` has none of them
+  double frozen_elements = 0;       ///< of each device, if they are not in `state_bytes`
   const GroupSync* sums = nullptr;  ///< sums their gradients, in collectives that devices wait for and launch
 };
 
@@ -25,17 +25,17 @@ struct AlikeDevices {
 /// @param first of its members  @param types of the devices that are alike
 using RoleName = std::function<std::string(const Device& first, const DeviceType& type, std::size_t types)>;
 
-/// Makes the roles of a plan's devices: every one of them here.
+/// The only place where the roles of a plan's devices are made.
 class DeviceRoles {
  public:
-  /// @param plan gets the roles, and what is held its waits  @param all outlive this object
+  /// @param plan gets the roles, and the waits of held normalizations  @pre all arguments outlive this object
   DeviceRoles(const TrainingGraph& graph, const Machine& machine, const CostModel& cost, Plan& plan)
       : graph_(graph), machine_(machine), cost_(cost), plan_(plan) {}
 
-  /// Adds a role for each type among devices that are alike, by number of the type, with members in the order of
-  /// the devices. Types differ in what the system reserves, and in how long holding (held_normalization.h) and
-  /// launches (grouped_launch.h) take.
-  /// @param program streams, tasks, what they add to resident_bytes: all that is the same for all types
+  /// Adds a role for each type of device among devices that are alike, ordered by the number of the type,
+  /// with members in the order of the devices. Types differ in what the system reserves, in how long
+  /// normalizations are held (held_normalization.h) and in how long launches take (grouped_launch.h).
+  /// @param program what is the same for all types: streams, tasks, and what these add to resident_bytes
   /// @return position of the first of them in Plan::roles
   std::size_t add(const Role& program, AlikeDevices alike, const RoleName& name);
 

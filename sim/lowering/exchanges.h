@@ -16,14 +16,15 @@ struct ExchangeOptions {
   SourcePos pos;             ///< of the strategy, for errors
 };
 
-/// Devices of each stage, in groups that have all of its layers between them: [stage][replica][device].
+/// The devices of each stage, in groups whose devices share all layers of the stage:
+/// [stage][replica][device].
 using DeviceGroups = std::vector<std::vector<std::vector<EndpointId>>>;
 
-/// The communications of a schedule's exchanges in a plan: by micro-batch and exchange; GraphSchedule::none:
-/// nothing is sent.
+/// The communications of a plan that carry out a schedule's exchanges, by micro-batch and exchange;
+/// GraphSchedule::none where nothing is sent.
 using ExchangeComms = std::vector<std::vector<CommId>>;
 
-/// Adds the schedule's exchanges to a plan, once a micro-batch.
+/// Adds the schedule's exchanges to a plan, once for each micro-batch.
 /// @param layouts of the schedule, if communications are to say what they carry (Plan::meaning)
 /// @throws InputError where a group is too large for its exchanges.
 ExchangeComms add_exchanges(Plan& plan, const Machine& machine, const DeviceGroups& groups,

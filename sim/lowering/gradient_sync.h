@@ -24,26 +24,28 @@ namespace convoy::inline lowering {
 /// Of gradients that are sent as one message unless told otherwise: PyTorch DistributedDataParallel,
 /// bucket_cap_mb=25.
 inline constexpr double default_bucket_bytes = 25.0 * 1024 * 1024;
-/// Of its first bucket, so that sending begins early, unless bucket_cap_mb is given (kDefaultFirstBucketBytes,
-/// torch/csrc/distributed/c10d/reducer.hpp; nn/parallel/distributed.py, bucket_bytes_cap_default).
+/// Of its first bucket, so that sending begins early, unless bucket_cap_mb is given
+/// (kDefaultFirstBucketBytes, torch/csrc/distributed/c10d/reducer.hpp; nn/parallel/distributed.py,
+/// bucket_bytes_cap_default).
 inline constexpr double ddp_first_bucket_bytes = 1024.0 * 1024;
 
-/// Who launches a collective on the devices of a host (grouped_launch.h): one process, on all of them
-/// together or on each for itself, or a process a device.
+/// Which processes launch a collective on the devices of a host (grouped_launch.h): one process for all
+/// devices together, one process for each device in turn, or a process for each device.
 enum class CollectiveLaunches : std::uint8_t { by_framework, together, apart, per_process };
 inline constexpr std::array<std::string_view, 4> collective_launches_names{"by_framework", "together",
                                                                            "apart", "per_process"};
 
-/// How replicas of the same layers keep them the same: who sums which gradients when, and who keeps states.
+/// How replicas of the same layers keep their parameters the same: which gradients are summed when and by
+/// whom, and which device keeps which states.
 struct GradientSync {
   SumAlgorithm algorithm;
   RingOrder rings = RingOrder::mesh;
   CollectiveLaunches launches = CollectiveLaunches::by_framework;
   double bucket_bytes = 0;
   bool bucket_given = false;
-  bool overlap = true;  ///< a bucket is sent when backward has completed it; else all are after backward
-  /// Where above 0, gradients are sent in cycles of this length (BucketCycles), at whose ends the devices
-  /// agree which of them are complete on all of them.
+  bool overlap = true;  ///< a bucket is sent as soon as it is complete; otherwise after backward
+  /// If above 0, gradients are sent in cycles of this length (BucketCycles). At the end of each cycle the
+  /// devices agree on the gradients that are complete on all of them.
   double cycle_s = 0;
   Fidelity fidelity = Fidelity::automatic;
   int zero = 0;  ///< stage of ZeRO: what is sharded over the replicas (replica_program.h)
@@ -60,7 +62,7 @@ GradientSync read_gradient_sync(YamlMap& map);
 void check_gradient_sync(const YamlMap& map, const GradientSync& sync);
 /// @throws InputError (at sync.algorithm_pos) where its algorithm has no all-reduce over these ranks
 void check_all_reduce(const GradientSync& sync, const std::vector<EndpointId>& ranks, const Machine& machine);
-/// Bytes of a bucket unless `bucket` is given: default_bucket_bytes, or where nothing overlaps all gradients.
+/// Bytes of a bucket unless `bucket` is given: default_bucket_bytes, or all gradients if nothing overlaps.
 double usual_bucket_bytes(bool overlap);
 /// One all-reduce of all gradients, when backward is done.
 GradientSync summed_after_backward();
@@ -68,31 +70,31 @@ GradientSync summed_after_backward();
 /// "ring all-reduce, ZeRO-1, no overlap"
 std::string label_of(const GradientSync& sync);
 
-/// Parameters that several devices have replicas of.
+/// Parameters of which several devices have replicas.
 struct Replicated {
   std::vector<std::vector<EndpointId>>
       groups;                    ///< each keeps its own replicas the same; equally many devices
-  std::vector<double> elements;  ///< by parameter of the graph, on each device; 0: not these
-  /// By which buckets are filled, so that devices with smaller shares of the parameters fill theirs with the
-  /// same ones; empty: `elements`
+  std::vector<double> elements;  ///< by parameter of the graph, on each device; 0: it is not replicated
+  /// The elements by which buckets are filled, so that devices with smaller shares of the parameters put the
+  /// same parameters into theirs; empty: `elements`
   std::vector<double> filling = {};
-  /// By operation of the graph, when it ends on the slowest device; only where gradients are sent in cycles
+  /// When each operation of the graph ends on the slowest device; only if gradients are sent in cycles
   std::vector<double> made_s = {};
 };
 /// The parameters of a stage.
 Replicated replicated(const TrainingGraph& graph, const Stage& stage, std::vector<EndpointId> devices);
 
-/// The sums of replicas' gradients, in a plan: which buckets there are, and the communications that the
-/// programs of all members take part in, in the same order.
+/// The sums of the gradients of replicas in a plan: the buckets, and the communications in which the programs
+/// of all members take part, in the same order.
 class GroupSync {
  public:
-  /// @param of what a communication's name adds: "", " of stage 2"
-  /// @throws InputError (at sync.algorithm_pos) where the algorithm has no all-reduce over a group, or cannot
-  /// scatter over it as ZeRO and top_k need it, or (at compression.pos) where gradients are small already
+  /// @param of what is added to the name of a communication: "", " of stage 2"
+  /// @throws InputError (at sync.algorithm_pos) if the algorithm has no all-reduce over a group, or cannot
+  /// scatter over it as ZeRO and top_k need, or (at compression.pos) if the gradients are not in fp32
   GroupSync(const GradientSync& sync, const TrainingGraph& graph, const Machine& machine,
             Replicated parameters, std::string of, Plan& plan);
 
-  /// None of a group of one, or without parameters.
+  /// No buckets for a group of one device, or without parameters.
   const std::vector<Bucket>& buckets() const { return buckets_; }
   const GradientSync& how() const { return sync_; }
   /// Never `by_framework`.
@@ -104,9 +106,9 @@ class GroupSync {
   const Compressor& compressor() const { return compressor_; }
   /// By bucket, with compression: powersgd; else empty.
   const std::vector<LowRankBucket>& low_rank() const { return low_rank_; }
-  /// Whether a bucket's gradients are copied into it (divided by the number of replicas) and back, as
+  /// Whether gradients are copied into their bucket (divided by the number of replicas) and back, as
   /// PyTorch's DistributedDataParallel (gradient_as_bucket_view=False, its default) and Horovod do: with
-  /// zero: 0, where the fabric has software at all. One gradient alone is sent from where it is.
+  /// zero: 0, unless the fabric is ideal. A gradient that is alone in its bucket is sent without a copy.
   bool is_copied(const Bucket& bucket) const;
 
   /// Bytes of states on each member, throughout the step.
@@ -120,14 +122,14 @@ class GroupSync {
     agreement,           ///< with cycles: that the bucket's gradients are complete on all members
   };
 
-  /// Another member's program begins: the next communication is the group's first again.
+  /// Begins the program of another member: its next communication is the first of the group.
   void begin_role() { next_ = 0; }
   /// Appends the task of the group's next communication to a member's program, on `stream`.
   /// @param what adds to its name, "bucket 3": " for conv1.forward"
   /// @param bytes of the whole message, as all members have it
   TaskId add(Role& role, int stream, Kind kind, std::size_t bucket, const std::string& what, double bytes,
              std::vector<TaskId> after);
-  /// The same by which members agree, at the end of a cycle, that its gradients are complete.
+  /// The same for the message by which members agree, at the end of a cycle, that its gradients are complete.
   /// @param bucket the last one of the cycle
   TaskId add_agreement(Role& role, int stream, std::size_t bucket, const std::string& what, TaskId after);
   /// Patterns of the group's communications in the plan.
@@ -143,7 +145,7 @@ class GroupSync {
   };
   const std::vector<Sent>& sent() const { return sent_; }  ///< in the order of the programs
   /// Adds to the plan the communications of programs that were made for another plan.
-  /// @param sent that a group like this one had there. @pre nothing has been sent yet
+  /// @param sent the communications that an equal group had in that plan  @pre nothing has been sent yet
   void send_again(const std::vector<Sent>& sent);
   /// Index into Meaning::buckets. @pre the plan says what its tasks mean
   std::uint32_t meaning_of(std::size_t bucket);

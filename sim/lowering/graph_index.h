@@ -38,8 +38,8 @@ class GraphIndex {
   /// Nothing where no operation reads the image.
   std::optional<std::uint32_t> image_buffer() const { return image_; }
 
-  /// Layers begin ... end - 1, some of which have a forward operation that is run again, all of them before
-  /// the backward pass of layer end - 1 begins.
+  /// Layers begin ... end - 1, some of which have a forward operation that is run again. All of these run
+  /// before the backward pass of layer end - 1 begins.
   struct Segment {
     std::size_t begin, end;
   };
@@ -50,8 +50,8 @@ class GraphIndex {
   const std::vector<std::uint32_t>& used_by(OpId op) const { return used_by_[op]; }
   /// Whether a buffer holds what forward makes (outputs, masks, the image), not a gradient or scratch.
   bool is_forward(std::uint32_t buffer) const;
-  /// What is there while one operation runs only: workspaces, and parameters' gradients that are added to
-  /// those there.
+  /// Buffers that are in memory only while one operation runs: workspaces, and gradients of parameters that
+  /// are added to gradients that are in memory already.
   std::vector<std::uint32_t> scratch_of(OpId op) const;
   /// Gradients that an operation makes, in the order of the inputs that they belong to.
   std::vector<std::uint32_t> gradients_born_by(OpId op) const;

@@ -30,25 +30,25 @@ class GraphScheduler {
   /// A tensor as it lies on the devices.
   struct PlacedTensor {
     Sharding sharding;
-    std::vector<std::uint32_t> copies;  ///< none: a gradient that nobody has to make
+    std::vector<std::uint32_t> copies;  ///< empty: a gradient that no device has to compute
     std::vector<std::uint32_t> ready;   ///< exchanges that bring it
     std::uint32_t made = 0;             ///< the step that makes it, before any exchange
-    OpId came_from = GraphSchedule::no_op;  ///< where another stage has made it: its operation
+    OpId came_from = GraphSchedule::no_op;  ///< the operation that made it, if that is on another stage
   };
 
   struct Gradient {
     PlacedTensor held;
-    bool own;            ///< a sum may be written over it
-    std::size_t reader;  ///< the layer that it comes from
+    bool own;            ///< its memory may be overwritten by a sum
+    std::size_t reader;  ///< the layer whose backward pass made it
   };
 
   /// An input as a layer reads it.
   struct ReadInput {
     PlacedTensor held;
-    std::uint32_t halo = none;  ///< the copy of others' rows
+    std::uint32_t halo = none;  ///< the copy that holds the rows of other devices
   };
 
-  /// Goes on with a stage's pass.
+  /// Makes the pass of the layer's stage the one under way.
   void enter(std::size_t layer, bool backward);
   const Model& model() const { return graph_.model; }
   const ImagePart& part() const { return schedule_.parts[part_]; }
@@ -57,7 +57,7 @@ class GraphScheduler {
   std::string in_part(std::string name) const;
   void run_parts(const TailParts& tail, const std::vector<std::size_t>& head,
                  const std::vector<std::size_t>& behind);
-  /// The images of another part beside those there.
+  /// Adds the gradient of another part's images to `all`.
   static void append(std::optional<Gradient>& all, Gradient more);
 
   // Steps, copies and exchanges.
@@ -76,13 +76,14 @@ class GraphScheduler {
     for (const std::uint32_t exchange : held.ready) await(exchange, step, true);
   }
   void await(std::uint32_t id, std::uint32_t step, bool directly);
-  /// @param of whose output, or its gradient, it is  @param layer at whose input
+  /// @param of the layer whose output, or gradient of the output, is exchanged
+  /// @param layer the layer whose input it becomes
   std::uint32_t add_exchange(Kind kind, const std::string& tensor, std::size_t of, std::size_t layer,
                              const PlacedTensor& source);
-  /// The tensor under another sharding.
+  /// The tensor, converted to another sharding.
   PlacedTensor convert(const PlacedTensor& from, const Sharding& to, const std::string& tensor,
                        std::size_t of, std::size_t layer);
-  /// All images become those of the part under way.
+  /// The same sharding for the images of the part under way.
   Sharding of_part(const Sharding& sharding) const {
     if (sharding.over != Over::batch || sharding.shards->size == part().images.size) return sharding;
     return {Over::batch, std::make_shared<Shards>(part().images)};
@@ -92,9 +93,10 @@ class GraphScheduler {
 
   /// A layer's input as the layer needs it.
   PlacedTensor request(LayerIndex input, const Sharding& needed, std::size_t reader);
-  /// An output of another stage in the one under way. What is a sum of parts is summed before it is sent.
+  /// An output of another stage, received by the stage under way. Partial sums are added up before they are
+  /// sent.
   const PlacedTensor& arrive(LayerIndex input, const Sharding& needed, std::size_t reader);
-  /// A tensor of stage `home`, as it is sent to the one under way at the end of home's pass.
+  /// A tensor of stage `home`, as `home` sends it to the stage under way at the end of its pass.
   PlacedTensor send(const PlacedTensor& held, std::uint32_t home, LayerIndex output);
   /// The operation that has made a tensor.
   OpId maker_of(const PlacedTensor& held) const {
@@ -106,42 +108,42 @@ class GraphScheduler {
   std::uint32_t add_halo(Kind kind, const std::string& tensor, std::size_t layer, std::size_t k,
                          const PlacedTensor& source);
   void forward(std::size_t i) { forward(i, index_.forward(i), false); }
-  /// @param op nothing for views  @param again in the backward pass of its stage
+  /// @param op nothing for views  @param again recomputed in the backward pass of its stage
   void forward(std::size_t i, std::optional<OpId> op, bool again);
-  /// The forward pass of a segment a second time: its exchanges too, since what they brought has gone.
+  /// Runs the forward pass of a segment again, with its exchanges, since what they brought has been freed.
   void recompute(const GraphIndex::Segment& segment);
-  /// The forward pass of every stage a second time, but of those that have no backward pass.
+  /// Runs the forward pass of every stage that has a backward pass again.
   void recompute_stages();
-  /// The forward buffer that a layer's input lies in, as it was made last; nothing where nobody reads the
+  /// The forward buffer that holds a layer's input, in its latest version; nothing if no operation reads the
   /// image.
   std::optional<std::uint32_t> storage_of(LayerIndex input) const {
     return input == image_input ? index_.image_buffer() : storage_[at(input)];
   }
-  /// Marks the copies of the graph's forward buffers that an operation of layer i uses. Its own are made with
-  /// `own` when it bears them.
+  /// Marks the copies of the graph's forward buffers that an operation of layer i uses. Buffers that the
+  /// operation itself makes get the sharding `own`.
   void use_forward_buffers(OpId op, std::size_t i, std::uint32_t step, const Sharding& own);
 
-  // Losses: on the images of each device where the outputs are split by images or channels.
+  // Losses. If outputs are split by images or channels, each device computes the loss of its own images.
 
   Sharding loss_sharding(const Sharding& output) const;
-  /// @return by layer: outputs as their losses read them
+  /// @return by layer: the output in the sharding in which its loss reads it
   std::vector<PlacedTensor> losses(const std::vector<std::size_t>& layers);
-  /// The gradients of outputs.
+  /// Computes the gradients of the outputs, with which the backward pass begins.
   void seed(const std::vector<std::size_t>& layers, const std::vector<PlacedTensor>& read);
   void seed(std::size_t i, const PlacedTensor& output);
 
   // Backward.
 
-  /// A gradient as its layer's backward pass needs it.
+  /// The gradient, in the sharding that its layer's backward pass needs.
   Gradient at_output(std::size_t i, Gradient gradient);
   void backward(std::size_t i);
-  /// When a stage's backward pass begins those come back that later stages have of its outputs, each stage's
-  /// summed, and are added up.
+  /// At the beginning of a stage's backward pass, adds up the gradients of its outputs that later stages send
+  /// back. Each of those stages has already summed its own part.
   void gather_gradients(std::uint32_t stage);
   void gather_gradient(std::size_t i);  ///< of one layer's output
   void data_gradient(std::size_t i, OpId op, const PlacedTensor& gradient);
   void contribute(LayerIndex to, Gradient more, bool sum_is_free);
-  /// @param is_sent by copy: it goes to another stage
+  /// @param is_sent by copy: whether it is sent to another stage
   void drop_what_nobody_needs(const std::vector<bool>& is_sent) {
     for (std::size_t c = 0; c < schedule_.copies.size(); ++c)
       if (Lifetime& life = schedule_.copies[c].life;

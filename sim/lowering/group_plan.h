@@ -12,7 +12,7 @@
 
 namespace convoy::inline lowering {
 
-/// Where the layers of a network are and what goes through them in which order.
+/// Which stage has which layers, and which micro-batches go through it in which order.
 struct GroupStages {
   std::vector<std::uint32_t> of_layer;    ///< stage of each layer
   DeviceGroups groups;                    ///< of each stage
@@ -20,11 +20,11 @@ struct GroupStages {
   std::int64_t micro_batches = 1;
 };
 
-/// The plan of a schedule: the groups of each stage run it on their own images. Stages send each other what
-/// the schedule transfers, device by device, all tensors of a pass in one message when it is over; devices of
-/// stages that exchange messages have equal positions in their groups. Where devices exchange nothing but
-/// gradients, and these in one group, they are replicas of their stage, with the launches and the waits of
-/// replicas (grouped_launch.h, held_normalization.h).
+/// The plan of a schedule, which the groups of each stage run on their own images. Devices of two stages that
+/// have the same position in their groups send each other what the schedule transfers, all tensors of a pass
+/// in one message at its end. Devices that exchange nothing but gradients, and these in one group, are
+/// replicas of their stage, with the launches and the waits of replicas (grouped_launch.h,
+/// held_normalization.h).
 /// @param meaning whether the plan is to say what its tasks mean (Plan::meaning)
 /// @throws InputError where a group is too large for its exchanges.
 ReportedPlan plan_groups(const TrainingGraph& graph, const Machine& machine, const CostModel& cost,

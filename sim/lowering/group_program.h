@@ -11,14 +11,14 @@
 
 namespace convoy::inline lowering {
 
-/// The program of one device of a group on one stage: its shares of the schedule's steps, micro-batch
-/// by micro-batch forward and backward in any order, with the exchanges of tensors; gradients are summed, and
-/// weights updated, with those that have replicas of them (ReplicaProgram).
+/// The program of one device of a group on one stage: its shares of the schedule's steps and the exchanges of
+/// tensors, with the forward and backward passes of micro-batches in any order. Gradients are summed, and
+/// weights updated, together with the devices that have replicas of the same weights (ReplicaProgram).
 class GroupProgram : private PassMessages {
  public:
   enum Stream : int { computing, summing, exchanging, receiving, sending_activations, sending_gradients };
 
-  /// What is the same for all devices.
+  /// What all devices have in common.
   struct Shared {
     const TrainingGraph& graph;
     const std::vector<LayerSharding>& shardings;
@@ -29,10 +29,10 @@ class GroupProgram : private PassMessages {
     PartLayouts* layouts = nullptr;            ///< of the schedule, if operations are to say what they mean
   };
 
-  /// @param device of a group, by position
-  /// @param replicas groups of which it is a member
-  /// @param passes all that will be run, in order
-  /// @param role gets the program
+  /// @param device its position in the group
+  /// @param replicas the groups with replicas of its weights of which it is a member
+  /// @param passes all passes that it will run, in order
+  /// @param role the role that gets the program
   GroupProgram(const Shared& shared, std::uint32_t stage, std::size_t device,
                std::vector<GroupSync*> replicas, const std::vector<Pass>& passes, Role& role);
 
@@ -42,7 +42,7 @@ class GroupProgram : private PassMessages {
   /// The tasks of exchanges of the pass that was added last; nothing where nothing is sent.
   std::vector<TaskId> tasks_of(const std::vector<std::uint32_t>& exchanges) const;
 
-  /// Appends the sums that are left, and the update; nothing comes after it.
+  /// Appends the sums of gradients that are left, and the update, which end the program.
   void update() {
     program_.update("");
     program_.end();

@@ -10,20 +10,20 @@
 
 namespace convoy::inline lowering {
 
-/// Gives a plan its input pipeline: what the hosts need to make a step's images ready and to copy them to the
-/// devices, one batch made while another is copied (Plan::input), and what devices do of it themselves, as an
-/// operation before the first of each micro-batch. A host's images are those that the first operation of its
-/// devices' programs reads, all together no more than the global batch (devices that share an image's work
-/// read it once). @throws InputError as input_rate()
+/// Adds the input pipeline to a plan: the time that hosts need to prepare a step's images and to copy them to
+/// the devices, with one batch prepared while another is copied (Plan::input), and the part of it that the
+/// devices do themselves, as an operation before the first one of each micro-batch. The images of a host are
+/// those that the first operations of its devices' programs read, all hosts together no more than the global
+/// batch (devices that share the work on an image read it once). @throws InputError as input_rate()
 void add_input(Plan& plan, const TrainingGraph& graph, const Machine& machine, const InputSpec& spec);
 
-/// What the hosts of a plan would need with an input: that of add_input(), or, of a plan that has one, with other
+/// The input pipeline that add_input() adds to a plan; for a plan that has one already, the same with other
 /// rates of its library. @pre not synthetic @throws InputError as input_rate()
 InputFeed feed_of(const Plan& plan, const TrainingGraph& graph, const Machine& machine,
                   const InputSpec& spec);
 
-/// Images that the devices of each host read in a step, each image once. Of clients of a service in a step of
-/// the global batch.
+/// The images that the devices of each host read in a step, each image once. For clients of a service, in a
+/// step of the global batch.
 std::vector<double> images_by_host(const Plan& plan, const Machine& machine);
 
 }  // namespace convoy::lowering

@@ -11,8 +11,8 @@
 
 namespace convoy::inline lowering {
 
-/// Which operations of a device's program use a tensor, by their positions in it: it is in memory from the
-/// beginning of the first one that writes or reads it to the end of the last.
+/// The first and the last operation of a device's program that use a tensor, by their positions. The tensor
+/// is in memory from the beginning of the first operation that writes or reads it to the end of the last.
 struct Lifetime {
   static constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
   std::size_t first = nowhere, last = 0;
@@ -28,9 +28,9 @@ struct Lifetime {
 /// Bytes of a buffer of the training graph for so many images.
 double bytes_of(const Buffer& buffer, double images);
 
-/// Of a buffer of the training graph on a device that runs some of the graph's operations: from its first to
-/// its last user there.
-/// @param positions by operation: where the program has it; Lifetime::nowhere: another device runs it
+/// The lifetime of a buffer of the training graph on a device that runs some of the graph's operations: from
+/// its first to its last user there.
+/// @param positions of each operation in the program; Lifetime::nowhere: another device runs it
 Lifetime lifetime_of(const Buffer& buffer, const std::vector<std::size_t>& positions);
 
 /// A tensor of a device's program. Memory is MemoryDelta where operations are PlanOp (of so many images), and
@@ -42,8 +42,8 @@ struct LiveTensor {
 };
 
 /// The liveness pass: allocates each tensor with the first operation that uses it, and frees it with the
-/// last; tensors that nothing uses take no memory. Buffers of one operation keep the order of `tensors`,
-/// since the framework's allocator sees each by itself.
+/// last. Tensors that no operation uses take no memory. Buffers of one operation keep the order of `tensors`,
+/// since the framework's allocator gets a request for each.
 /// @param program a device's operations in the order in which it runs them
 template <class Op, class Memory>
 void place_tensors(const std::vector<LiveTensor<Memory>>& tensors, const std::vector<Op*>& program) {
@@ -54,7 +54,7 @@ void place_tensors(const std::vector<LiveTensor<Memory>>& tensors, const std::ve
   }
 }
 
-/// The operations of lists that a device runs one after the other.
+/// The operations of several lists that a device runs one after the other.
 template <class Op>
 std::vector<Op*> in_order(const std::vector<std::vector<Op>*>& lists) {
   std::vector<Op*> program;

@@ -13,21 +13,21 @@ namespace convoy::inline lowering {
 /// The images of a micro-batch that the first of `groups` groups has.
 ImageRange images_of_groups(const GraphSchedule& schedule, std::size_t groups, std::int64_t micro_batch);
 
-/// Which part of the operations and tensors of a schedule each device of a group has, for a plan that says
-/// what it means: Meaning::layouts, each once.
+/// Which part of the operations and tensors of a schedule each device of a group has, for a plan that has a
+/// meaning: makes Meaning::layouts, in which equal layouts occur once.
 class PartLayouts {
  public:
-  /// @param meaning gets the layouts  @param all others outlive this object
+  /// @param meaning gets the layouts  @pre the other arguments outlive this object
   PartLayouts(const TrainingGraph& graph, const std::vector<LayerSharding>& shardings,
               const GraphSchedule& schedule, Meaning& meaning);
 
-  /// Indices into Meaning::layouts: of what devices do of a step, of which parameters of a layer they have, of
-  /// what they have of a tensor of part `part` of the images.
+  /// Indices into Meaning::layouts: of the parts of a step that devices compute, of the parameters of a layer
+  /// that they have, and of their shares of a tensor of part `part` of the images.
   std::uint32_t of_step(std::uint32_t step);
   std::uint32_t of_parameters(std::uint32_t layer);
   std::uint32_t of_tensor(const Sharding& sharding, std::uint32_t part);
 
-  /// What an exchange brings to whom: what members have of it before, and are to have after.
+  /// What an exchange brings to which device: the shares of its tensor before and after it.
   CommMeaning of_exchange(const GraphSchedule::Exchange& exchange);
 
  private:
@@ -35,7 +35,8 @@ class PartLayouts {
   IndexRanges images_of(std::uint32_t part, const Shards& split, std::size_t device) const;
   Region tensor_region(const Sharding& sharding, std::uint32_t part, std::size_t device) const;
   Region work_region(std::size_t layer, std::uint32_t part, std::size_t device) const;
-  /// Of a halo's tensor, a device's own rows and columns with those of others that it reads.
+  /// For the tensor of a halo: a device's own rows and columns, together with those of other devices that it
+  /// reads.
   std::uint32_t with_halo(const GraphSchedule::Exchange& exchange);
 
   const TrainingGraph& graph_;
@@ -43,7 +44,7 @@ class PartLayouts {
   const GraphSchedule& schedule_;
   Meaning& meaning_;
   std::size_t devices_;
-  /// By part of the images: which of all of them, in the order in which devices have them.
+  /// By part of the images: which of all images they are, in the order in which devices have them.
   std::vector<std::vector<std::int64_t>> images_;
   struct InOrder {
     bool operator()(const PartLayout& a, const PartLayout& b) const;

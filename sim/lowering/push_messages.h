@@ -11,7 +11,7 @@ namespace convoy::inline lowering {
 
 enum class ServerSharding : std::uint8_t { tensor, even };
 
-/// What a client sends to its parameter servers at once, and gets back updated.
+/// Gradients that a client sends to its parameter servers as one message, whose parameters come back updated.
 struct PushMessage {
   static constexpr std::uint32_t every_server = std::numeric_limits<std::uint32_t>::max();
   double bytes = 0;                     ///< from one client, to all its targets together
@@ -21,7 +21,7 @@ struct PushMessage {
   std::vector<std::size_t> parameters{};  ///< indices into TrainingGraph::parameters
 };
 
-/// Splits the gradients into messages, in the order in which backward completes them.
+/// Splits the gradients into messages, in the order in which the backward pass completes them.
 /// even: buckets of `bucket_bytes` (infinity: one), each split equally over all servers.
 /// tensor: whole tensors, each on the server that holds the fewest bytes so far (in the model's order, as
 /// TensorFlow's GreedyLoadBalancingStrategy does); with `one_by_one` a message a tensor, else one a server.

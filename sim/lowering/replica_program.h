@@ -17,7 +17,7 @@ namespace convoy::inline lowering {
 struct Pass {
   bool backward;
   std::int64_t micro_batch;
-  double images;            ///< of it on this device
+  double images;            ///< of the micro-batch, on this device
   std::string suffix;       ///< of its operations' names: " #3"
   bool completes = false;   ///< a backward pass that completes the gradients of an update
   bool recomputes = false;  ///< the stage keeps only its inputs, and runs forward again before backward
@@ -25,66 +25,69 @@ struct Pass {
   bool operator==(const Pass&) const = default;
 };
 
-/// Messages that operations of a pass wait for, or that wait for operations.
+/// The messages for which the operations of a pass wait, and those that wait for operations.
 class PassMessages {
  public:
   virtual ~PassMessages() = default;
   /// Before (after) the operation at a position of the pass is added to the role's tasks.
   virtual void before(const Pass& pass, std::size_t position, ComputeTasks& tasks) = 0;
   virtual void after(const Pass& pass, std::size_t position, ComputeTasks& tasks) = 0;
-  /// Says more of what that operation means, or one of the stage's update. Only where that is asked for.
+  /// Completes the meaning of the operation at that position, or of one of the stage's update. Called only if
+  /// meanings are asked for.
   virtual void mean(const Pass& pass, std::size_t position, OpMeaning& meaning) const {
     (void)pass, (void)position, (void)meaning;
   }
   virtual void mean_update(std::size_t position, OpMeaning& meaning) const { (void)position, (void)meaning; }
 };
 
-/// The program of a device that computes a stage's layers, of which others may have replicas: micro-batches
-/// forward and backward in any order, the sums of gradients with the replicas, and updates.
+/// The program of a device that computes the layers of a stage, of which other devices may have replicas: the
+/// forward and backward passes of micro-batches in any order, the sums of gradients with the replicas, and
+/// updates.
 ///
-/// Gradients of a micro-batch are added to those before. A bucket is summed over the replicas when the pass
-/// that completes the update has made its gradients, while that pass goes on (overlap), or after it; the
-/// update waits for all of them.
+/// Gradients of a micro-batch are added to those of earlier ones. A bucket is summed over the replicas when
+/// the last pass before the update has made its gradients: while that pass goes on (overlap), or after it.
+/// The update waits for all buckets.
 ///
 /// ZeRO (Rajbhandari, Rasley, Ruwase & He, "ZeRO: Memory Optimizations Toward Training Trillion Parameter
 /// Models", SC 2020, sections 5 and 7) cuts states evenly over the replicas. Stage 1 shards the optimizer's
 /// states: buckets are reduce-scattered, every replica updates 1/N of the parameters, and all-gathers bring
-/// the new parameters to all, bucket by bucket, after the update. Stage 2 shards the gradients as well: a
-/// bucket of whole layers is there from its first gradient until it has been reduce-scattered, in every
-/// micro-batch, which adds to the device's shard. Two buckets may be there at a time: backward begins to fill
-/// a third when the first is gone (as DeepSpeed's `overlap_comm` does). Stage 3 shards the parameters as
-/// well: a bucket's are all-gathered before its layers run forward, freed after, and gathered again for
-/// backward. The next bucket's are gathered while one's are in use, also those of the next pass. Without
-/// overlap computation waits for every message, and one bucket is there at a time.
+/// the new parameters to all, bucket by bucket, after the update. Stage 2 shards the gradients as well: in
+/// every micro-batch, a bucket of whole layers is in memory from its first gradient until it has been
+/// reduce-scattered, and the result is added to the device's shard. Two buckets may be in memory at a time:
+/// backward begins to fill a third when the first has been freed (as DeepSpeed's `overlap_comm` does). Stage
+/// 3 shards the parameters as well: those of a bucket are all-gathered before its layers run forward, freed
+/// after that, and gathered again for backward. While one bucket is in use, the next one is gathered, also
+/// across the border of two passes. Without overlap, computation waits for every message, and only one bucket
+/// is in memory at a time.
 ///
-/// A device sends (N-1)/N of so many times the parameters in the precision of gradients: 2 in stage 1 (as
-/// much as an all-reduce), M + 1 in stage 2 and 3 M in stage 3 with M micro-batches. What recomputation reads
-/// again is gathered again, but for a bucket that is there.
+/// With M micro-batches a device sends (N-1)/N times the bytes of the parameters, in the precision of
+/// gradients, and that 2 times in stage 1 (as much as an all-reduce), M + 1 times in stage 2 and 3 M times in
+/// stage 3. What recomputation reads again is gathered again, unless its bucket is in memory.
 class ReplicaProgram {
  public:
-  /// @param groups that the device is a member of; each of the stage's parameters is in one of them at most;
-  ///        none: gradients are not summed by collectives
-  /// @param role gets the program; its resident memory is the caller's (GroupSync::resident_bytes), but for
-  ///        compression's residual
-  /// @param stream of the role on which gradients are summed; with GradientSync::cycle_s, devices agree on
-  ///        the one after it
-  /// @param passes all that will be run, in order
-  /// @param messages of the passes beside the groups', if any
-  /// @param meaning gets what the operations mean, if it is asked for
+  /// @param groups the groups of which the device is a member; each parameter of the stage is in at most one
+  /// of them; empty: gradients are not summed by collectives
+  /// @param role gets the program; the caller sets its resident memory (GroupSync::resident_bytes), except
+  /// for the residual of compression
+  /// @param stream the stream of the role on which gradients are summed; with GradientSync::cycle_s, devices
+  /// agree on the stream after it
+  /// @param passes all passes that will be run, in order
+  /// @param messages of the passes, apart from those of the groups; may be nullptr
+  /// @param meaning gets the meaning of the operations, if that is asked for
   ReplicaProgram(const TrainingGraph& graph, const Stage& stage, std::vector<GroupSync*> groups, Role& role,
                  int stream, std::vector<Pass> passes, PassMessages* messages = nullptr,
                  Meaning* meaning = nullptr);
 
   /// Appends the next pass, which runs after `after`.
-  /// @param task what its last task is called; "": the pass after it may go into the same task
-  /// @return the task at whose end it is done, where it has a name
+  /// @param task the name of its last task; "": the next pass may continue the same task
+  /// @return the task at whose end the pass is done, if it has a name
   TaskId next_pass(const std::vector<TaskId>& after, std::string task);
 
-  /// For passes that take turns operation by operation: appends those from `first` to before `end` of a pass,
-  /// which completes what they make where no other pass is to run them any more. Not with ZeRO's stages 2 and 3,
-  /// which free after each pass.
+  /// For passes that are interleaved operation by operation: appends the operations `first` ... `end` - 1 of
+  /// a pass. What they make is complete if no other pass will run them again. Not with ZeRO's stages 2 and 3,
+  /// which free memory after each pass.
   void next_operations(const Pass& pass, std::size_t first, std::size_t end);
-  /// The last of them has been appended.
+  /// Called after the last operation of all passes has been appended.
   void end_passes();
 
   /// Appends the sums that are still due after the last completing pass, and the update.
@@ -93,7 +96,7 @@ class ReplicaProgram {
   /// For operations that follow those of the passes.
   ComputeTasks& tasks() { return tasks_; }
 
-  /// Allocates and frees what messages fill, when nothing more is appended.
+  /// Allocates and frees the buffers that messages fill. Nothing may be appended after this.
   void end() { tasks_.place_tensors(); }
 
  private:
@@ -165,7 +168,7 @@ class ReplicaProgram {
   std::vector<Use> uses_;                    ///< of all passes; stage 3
   std::size_t use_ = 0;                      ///< under way
   std::vector<TaskId> gathers_, scatters_;
-  /// All-gathers of parameters that the last update has renewed: the next forward pass reads them.
+  /// All-gathers of the parameters that the last update has changed, which the next forward pass reads.
   std::vector<TaskId> renewed_;
   /// A bucket whose gradients are reduce-scattered.
   struct Scattered {

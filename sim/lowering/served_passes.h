@@ -9,12 +9,13 @@
 
 namespace convoy::inline lowering {
 
-/// Where the passes of a worker wait for parameters, and what they complete: messages of servers as
-/// operations of the network make and use them.
+/// Connects the passes of a worker with the messages of parameter servers: which operations wait for
+/// parameters, and which complete the gradients of a message.
 class ServedPasses final : public PassMessages {
  public:
-  /// @param pulled by message: the task at whose end its parameters are there; empty: they are there already
-  /// @param meaning gets what compressing messages means, if it is asked for
+  /// @param pulled by message: the task at whose end its parameters have arrived; empty: they have arrived
+  /// before
+  /// @param meaning gets the meaning of compressing messages, if that is asked for
   ServedPasses(const TrainingGraph& graph, const Stage& stage, const ServerMessages& messages, bool overlap,
                const std::vector<TaskId>& pulled, Meaning* meaning)
       : stage_(stage),
@@ -50,7 +51,7 @@ class ServedPasses final : public PassMessages {
 
   /// The task at whose end a message's gradients are complete.
   TaskId ready(std::size_t m) const { return ready_[m]; }
-  /// A message's gradients as they are sent, where the compressor is active.
+  /// The gradients of a message in the form in which they are sent, if the compressor is active.
   std::size_t compressed(std::size_t m) const { return compressed_[m]; }
 
  private:

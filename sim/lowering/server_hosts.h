@@ -7,8 +7,8 @@
 
 namespace convoy::inline lowering {
 
-/// Adds to a plan what the hosts do that run servers, or add up the gradients of their devices: one role for those
-/// that do the same.
+/// Adds to a plan the work of hosts that run servers or add up the gradients of their devices, with one role
+/// for all hosts that do the same.
 void add_server_hosts(const Machine& machine, const ServerExchange& exchange, const ServerMessages& messages,
                       Plan& plan);
 

@@ -15,13 +15,13 @@ namespace convoy::inline lowering {
 /// Hosts with devices.
 std::uint32_t node_count(const Machine& machine);
 
-/// The two ways of a message: gradients in, parameters back.
+/// The two directions of a message: gradients to the servers, and parameters back.
 struct ServerWays {
   CommId in = 0, back = 0;
 };
 
 /// What replicas, the hosts of their nodes and servers send each other: the messages into which the gradients
-/// are split, and the patterns and communications of both their ways, which it appends to a plan.
+/// are split, and the patterns and communications of both directions, which this class appends to a plan.
 class ServerMessages {
  public:
   ServerMessages(const ServerExchange& exchange, const TrainingGraph& graph, const Machine& machine,
@@ -30,14 +30,14 @@ class ServerMessages {
   const std::vector<PushMessage>& all() const { return messages_; }
   std::size_t size() const { return messages_.size(); }
   const Compressor& compressor() const { return compressor_; }
-  /// One node whose devices hold the parameters themselves: nothing goes to servers.
+  /// Whether the devices of the only node hold the parameters themselves, so that nothing is sent to servers.
   bool is_alone() const { return alone_; }
   /// Whether servers answer by a rule. Without parameters there is nothing to wait for.
   bool is_service() const;
 
   const ServerWays& with_servers(std::size_t m) const { return with_servers_[m]; }
-  /// Within nodes of so many devices. @pre the exchange has a local aggregation; where it is on devices, more
-  /// than one of them
+  /// The messages within nodes of so many devices. @pre the exchange has a local aggregation; if that is on
+  /// devices, a node has more than one
   const ServerWays& in_node(std::uint32_t devices, std::size_t m) const { return in_nodes_.at(devices)[m]; }
   /// The same of all messages, by devices of the node.
   const std::map<std::uint32_t, std::vector<ServerWays>>& in_nodes() const { return in_nodes_; }

@@ -9,34 +9,38 @@
 
 namespace convoy::inline lowering {
 
-/// The rule by which servers answer and the order in which workers set out, for a plan with its roles and
-/// communications: workers that do not all wait for each other.
+/// The rule by which servers answer, and the times at which workers begin, for a plan that has its roles and
+/// communications, and whose workers do not all wait for each other.
 ///
-/// Workers of `async` begin at random moments of the time that a step takes; up to 64 each for itself, more
-/// of them in 64 groups that go in step. Where the transport keeps messages in order (Transport::in_order),
-/// servers take one after the other, which pushes workers apart if each has a host of its own
-/// (Service::drifts), and what they compute varies by the machine's step_jitter (Service::step_jitter). Where
-/// devices of a host share its connection, nothing pushes them apart: it varies at least by so little that
-/// phases are met within the simulation. Where messages share links fairly, it varies so much that all phases
-/// are met (Service::compute_spread).
+/// Workers of `async` begin at random moments of the time that a step takes: up to 64 workers independently,
+/// more of them in 64 groups whose members are in step.
+///   - If the transport keeps messages in order (Transport::in_order), servers take one message after the
+///     other. That pushes workers apart if each has a host of its own (Service::drifts), and their compute
+///     times vary by the machine's step_jitter (Service::step_jitter).
+///   - If the devices of a host share its connection, nothing pushes them apart. Their compute times then
+///     vary at least by the little that makes all phases occur within the simulation.
+///   - If messages share links fairly, compute times vary so much that all phases occur
+///     (Service::compute_spread).
+///
 /// Compute times of synchronous workers with backup workers vary by the machine's step_jitter
-/// (Service::step_jitter), of up to 256 each for itself, of more in 256 groups that go in step. Workers of
-/// `ssp` begin their first steps spread over that time in up to 8 groups; those that compute
-/// faster than the slowest begin as far ahead of it as they may, where they are in the long run.
-/// @param images of a step, of the members of the plan's first roles, which are the workers
+/// (Service::step_jitter): up to 256 workers independently, more of them in 256 groups whose members are in
+/// step. Workers of `ssp` begin their first steps spread over the time of a step, in up to 8 groups. Those
+/// that compute faster than the slowest begin as far ahead of it as they may be, since that is where they are
+/// in the long run.
+/// @param images of a step, for each member of the plan's first roles, which are the workers
 void add_service(const ServerExchange& exchange, const ServerMessages& messages, const Machine& machine,
                  const CostModel& cost, const std::vector<double>& images, Plan& plan);
 
-/// The rule of devices that average parameters with each other, each at its own pace: what comes is averaged
-/// and answered at once, whatever the device is at. They begin at random moments of the time that a step
-/// takes, and what they compute varies by the machine's step_jitter, at least by so little that all phases
-/// are met.
+/// The rule of devices that average parameters with each other, each at its own pace: a device averages what
+/// it receives and answers at once, wherever it is in its own step. Devices begin at random moments of the
+/// time that a step takes, and their compute times vary by the machine's step_jitter, at least by the little
+/// that makes all phases occur.
 /// @param plan with their roles  @param images of a step, by device
 Service service_of_peers(std::vector<Service::Exchange> exchanges, const Plan& plan, const Machine& machine,
                          const CostModel& cost, const std::vector<double>& images);
 
-/// A plan with a service as it is over a transport whose messages share links fairly: asynchronous workers do
-/// not push each other apart then, but meet at every phase. What servers really do lies between the two.
+/// The same plan over a transport whose messages share links fairly: asynchronous workers then do not push
+/// each other apart, but meet at every phase. What servers really do lies between the two.
 Plan shared_fairly(Plan plan);
 
 }  // namespace convoy::lowering

@@ -11,9 +11,9 @@
 
 namespace convoy::inline lowering {
 
-/// Who has replicas of what on a stage. Weights that all devices of a group have are everyone's, of all
-/// groups; a device's share of weights, and what all of a group compute alike, is that of the same position
-/// in every group.
+/// Which devices of a stage have replicas of which weights. Weights that every device of a group has are
+/// replicated on all devices of all groups. A device's share of weights, and weights whose gradients all
+/// devices of a group compute alike, are replicated on the devices with the same position in every group.
 class ShardReplicas {
  public:
   /// @param stages of each layer
@@ -21,11 +21,11 @@ class ShardReplicas {
                 const std::vector<std::uint32_t>& stages, const std::vector<LayerSharding>& shardings,
                 const GradientSync& sync);
 
-  /// Those that a device of a stage's groups is a member of.
-  /// @param device of a group, by position
+  /// The groups of replicas of which a device of a stage is a member.
+  /// @param device its position in its group
   std::vector<GroupSync*> of(std::uint32_t stage, std::size_t device) { return of_[stage][device]; }
 
-  /// What the layouts are and what they send, once all programs have been made.
+  /// The layouts and what they send. @pre all programs have been made
   std::vector<LayerGroup> describe(const GraphSchedule& schedule, const ExchangeComms& exchanges) const;
 
  private:

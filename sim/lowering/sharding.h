@@ -10,19 +10,19 @@
 
 namespace convoy::inline lowering {
 
-/// Who of a group of devices has which index of an axis (an image, a channel, a row or a column).
+/// Which device of a group has which index of an axis (an image, a channel, a row or a column).
 struct Shards {
   std::vector<std::int64_t> counts;  ///< indices that each device has
   std::int64_t size = 0;             ///< of the axis: the sum of the counts
-  std::vector<std::uint32_t> owner;  ///< of each index; empty for images, of which nobody asks
+  std::vector<std::uint32_t> owner;  ///< of each index; empty for images, whose owners are not needed
 
   double share(std::size_t device) const {
     return static_cast<double>(counts[device]) / static_cast<double>(size);
   }
 };
 
-/// Rows and columns of images on a grid of devices, which is filled row by row: device d of a grid with C
-/// columns is in row d / C and column d % C of it.
+/// Rows and columns of images on a grid of devices. The devices are numbered row by row: with C columns,
+/// device d is in row d / C and column d % C.
 struct SpatialGrid {
   Shards rows, columns;                       ///< of the image: by row, and by column, of the grid
   std::vector<std::int64_t> heights, widths;  ///< rows and columns of the image that each device has
@@ -31,9 +31,9 @@ struct SpatialGrid {
   std::size_t column_of(std::size_t device) const { return device % columns.counts.size(); }
 };
 
-/// A tensor on the devices of a group: each has all of it, or a share of its images, of its channels, or of
-/// the positions (row and column) of its images. `partial`: each has a tensor of full size, and the values
-/// are the sum over the devices.
+/// How a tensor is distributed over the devices of a group: each device has all of it, or a share of its
+/// images, of its channels, or of the positions (row and column) of its images. With `partial`, each device
+/// has a tensor of full size, and the values are the sum over the devices.
 struct Sharding {
   enum class Over : std::uint8_t { replicate, partial, batch, channel, space };
   Over over = Over::replicate;
@@ -43,16 +43,17 @@ struct Sharding {
   bool is_split() const { return shards != nullptr; }
   double share(std::size_t device) const { return shards ? shards->share(device) : 1; }
 };
-/// Whether every device has the same values under both.
+/// Whether every device has the same values with both shardings.
 bool same(const Sharding& a, const Sharding& b);
 
-/// Consecutive indices as evenly as they go: the largest remainders of equal shares are the first devices'.
+/// Consecutive indices, as evenly as possible: the first devices have one index more where the shares are not
+/// equal.
 Shards even_shards(std::int64_t size, std::size_t devices);
-/// The same of images, without owners.
+/// The same for images, without owners.
 Shards even_images(std::int64_t images, std::size_t devices);
 Shards shards_of(std::vector<std::uint32_t> owner, std::size_t devices);
-/// Images of `height` rows and `width` columns on a grid of `rows` times `columns` devices, each with
-/// consecutive rows and columns as evenly as they go (even_shards).
+/// Images of `height` rows and `width` columns on a grid of `rows` times `columns` devices, each of which has
+/// consecutive rows and columns, as evenly as possible (even_shards).
 Sharding split_on_grid(std::int64_t height, std::int64_t width, std::size_t rows, std::size_t columns);
 
 /// What devices send each other, all at once: [from][to] in some unit.
@@ -60,17 +61,19 @@ using TrafficMatrix = std::vector<std::vector<double>>;
 
 // Exchanges as rounds of a pattern. Fractions are of the tensor's bytes; zero messages are left out.
 
-/// One message for each pair that has something to send.
+/// One message for each pair of devices of which one has something to send to the other.
 std::vector<Round> at_once(const TrafficMatrix& traffic);
-/// Whether every device has the same share of what each has under the other: of two splits of different axes.
+/// Whether the two shardings split different axes, so that every device has with one of them the same share
+/// of what each device has with the other.
 bool crosses(const Sharding& from, const Sharding& to);
-/// What goes from device to device when a tensor changes from one split to another: of splits that cross the
-/// share a_i b_j from i to j, else the indices (channels, positions) whose owner changes.
+/// What devices send each other when a tensor changes from one split to another. If the splits cross, i sends
+/// j the share a_i b_j; otherwise the indices (channels, positions) whose owner changes are sent.
 std::vector<Round> split_anew(const Sharding& from, const Sharding& to, std::size_t devices);
-/// Ring all-gather: every device sends what it got last to the next one, (n - 1) bytes in all. With R rings
-/// side by side each carries 1/R.
+/// Ring all-gather: every device sends what it received last to the next one, (n - 1) times the tensor's
+/// bytes in all. With R rings side by side, each carries 1/R.
 /// @param rings orders of the devices (find_rings)
-/// @param rotating shares of different sizes are one round (Round::rotation) and not a round a step
+/// @param rotating shares of different sizes become one round (Round::rotation) instead of a round for each
+/// step
 std::vector<Round> ring_all_gather(const std::vector<std::vector<std::uint32_t>>& rings, const Shards& shards,
                                    bool rotating = false);
 /// Ring reduce-scatter to the shares of `shards`: the same volume.

@@ -10,13 +10,13 @@
 
 namespace convoy::inline plans {
 
-/// Sets of which many devices have the same one.
+/// A set for each device, kept once for all devices that have equal sets.
 class SetByDevice {
  public:
   SetByDevice() = default;
   SetByDevice(SetByDevice&&) = default;
   void put(EndpointId device, const IndexSet& set);
-  /// @return of a device without a set: the empty one
+  /// @return the empty set for a device that has none
   const IndexSet& of(EndpointId device) const { return *sets_[number(device)]; }
   /// Equal for devices that have equal sets.
   std::size_t number(EndpointId device) const { return device < of_.size() ? of_[device] : 0; }
@@ -29,14 +29,15 @@ class SetByDevice {
   std::vector<std::size_t> of_;  ///< by device
 };
 
-/// Which values devices keep from one step of a plan to the next: those that they update, of parameters that
-/// are not trained those that they compute with; with ZeRO each device of a group its share of a bucket. Shares
-/// follow one another in the order of the group's devices, values of a bucket in that of its parameters.
+/// The values that devices keep from one step of a plan to the next: the parameters that they update, and the
+/// frozen parameters with which they compute. With ZeRO, each device of a group keeps its share of a bucket.
+/// Shares follow one another in the order of the group's devices, and the values of a bucket in the order of
+/// its parameters.
 struct HeldStates {
   SetByDevice parameters, states;  ///< KeptValues
   KeptValues of(EndpointId device) const { return {parameters.of(device), states.of(device)}; }
 };
-/// @pre the plan says what it means, and is one of whole layers, or of a hybrid
+/// @pre the plan has a meaning, and is one of whole layers, or of a hybrid
 HeldStates held_states(const Plan& plan, const TrainingGraph& graph, const ParameterElements& elements);
 
 }  // namespace convoy::plans

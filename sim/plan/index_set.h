@@ -9,7 +9,7 @@
 
 namespace convoy::inline plans {
 
-/// Ascending, with gaps between them; empty: none.
+/// Ranges in ascending order, with gaps between them; empty: no index.
 using IndexSet = std::vector<IndexRange>;
 
 IndexSet all_of(std::int64_t size);

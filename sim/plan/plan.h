@@ -18,9 +18,9 @@
 
 namespace convoy::inline plans {
 
-/// A plan is what a strategy decides, as plain values: who computes what, what is sent to whom, what waits
-/// for what. It is written by role: members of a role run the same program, so the plan of 16,384 equal
-/// replicas is one program. Nothing here knows how it is replayed.
+/// A plan is what a strategy decides, as plain values: what each device computes, what is sent to which
+/// device, and what waits for what. It is written by role: the members of a role run the same program, so the
+/// plan of 16,384 equal replicas is one program. Nothing here depends on how a plan is replayed.
 
 using TaskId = std::uint32_t;  ///< index into Role::program
 using CommId = std::uint32_t;  ///< index into Plan::communications
@@ -39,8 +39,8 @@ struct PlanOp {
   double images;
   std::vector<MemoryDelta> allocates;  ///< when it starts
   std::vector<MemoryDelta> frees;      ///< when it has ended
-  /// The graph's operation that it does, or does a share of; `of_plan` where the graph has none: what only
-  /// the plan makes necessary, and what it runs again.
+  /// The operation of the graph that it is, or of which it is a share; `of_plan` if the graph has no such
+  /// operation, because only the plan needs it or runs it again.
   OpId operation = of_plan;
   std::uint32_t meaning = no_meaning;  ///< index into Meaning::operations
 };
@@ -64,25 +64,25 @@ struct Task {
   std::vector<PlanOp> ops;  ///< compute on a device
   double seconds = 0;       ///< compute on a host: its length (hosts have no cost model)
   CommId comm = 0;          ///< the other kinds
-  /// Compute on a device: a further step begins with it (Plan::steps), whose operations the host issues from
-  /// then on, as those of a program from its beginning.
+  /// Compute on a device: a further step begins with this task (Plan::steps). The host begins to issue the
+  /// operations of that step then, as it does at the beginning of a program.
   bool begins_step = false;
   std::uint32_t meaning = no_meaning;  ///< compute on a host: index into Meaning::operations
 };
 
-/// A part of a program that is gone through again and again, of which the program lists some periods and
-/// leaves out others: what thousands of micro-batches do is then said once (repetition.h). Task t + `tasks` does
-/// what task t does, for the micro-batches of the next period. Tasks of a period wait for tasks of the same
-/// period, and those after the listed periods for one another or for tasks of the last one.
+/// A part of a program that is repeated. The program lists some periods of it and leaves out the others, so
+/// that what thousands of micro-batches do is listed once (repetition.h). Task t + `tasks` does what task t
+/// does, for the micro-batches of the next period. Tasks of a period wait only for tasks of the same period;
+/// tasks after the listed periods wait for one another, or for tasks of the last period.
 struct RepeatedTasks {
   TaskId first = 0;                ///< of the first period
   std::uint32_t tasks = 0;         ///< of a period
   std::uint32_t listed = 0;        ///< periods in the program, one after the other
   std::uint64_t left_out = 0;      ///< periods that follow the listed ones, more than 0
-  std::int64_t micro_batches = 1;  ///< of a period: by so much the numbers in names (" #3") grow with it
+  std::int64_t micro_batches = 1;  ///< of a period: the numbers in names (" #3") grow by as much
 
   TaskId end() const { return first + tasks * listed; }  ///< after the listed periods
-  /// How often a task is done: those of the last listed period stand for the ones that are left out.
+  /// How often a task is run: those of the last listed period stand for the periods that are left out.
   double times(TaskId task) const {
     return task < end() && task >= end() - tasks ? 1 + static_cast<double>(left_out) : 1;
   }
@@ -96,19 +96,19 @@ struct Role {
   std::vector<std::string> streams;                         ///< stream 0 is the compute stream of a device
   SharedList<Task> program;                                 ///< copies of a plan share it
   std::array<double, memory_class_count> resident_bytes{};  ///< of each member, throughout the step
-  /// Operations last so many times as long. What is beyond once is waiting for the last of many devices
-  /// (jitter.h): it counts as idle, not as computing.
+  /// Operations take this many times as long. The time beyond 1 is spent waiting for the last of many devices
+  /// (jitter.h) and counts as idle, not as computing.
   double slowdown = 1;
-  /// Of a plan with OneStep: what the program leaves out. All programs of a plan leave out as many periods of
-  /// as many micro-batches, or none does.
+  /// In a plan with OneStep: what the program leaves out. Either all programs of a plan leave out the same
+  /// number of periods, with the same number of micro-batches, or none leaves out anything.
   std::optional<RepeatedTasks> repeats{};
 
-  /// How often a task of the program is done in a step (or in Plan::steps).
+  /// How often a task of the program is run in a step (or in Plan::steps).
   double times(TaskId task) const { return repeats ? repeats->times(task) : 1; }
 };
 
-/// Everyone of `senders` sends to everyone of `receivers` but himself, without a list of the pairs: sender i
-/// sends receiver j the part senders[i].share * receivers[j].share of Communication::bytes.
+/// Each of `senders` sends to each of `receivers` except itself, without a list of the pairs: sender i sends
+/// receiver j the part senders[i].share * receivers[j].share of Communication::bytes.
 struct AllToAll {
   struct Part {
     std::uint32_t member;  ///< position in the group; at most once among senders and once among receivers
@@ -119,13 +119,14 @@ struct AllToAll {
   bool operator==(const AllToAll&) const = default;
 };
 
-/// What goes around rings whose members have shares of different sizes. A round's pairs are then rings, one after
-/// the other: the pair after (p, q) of a ring is (q, r). In repetition k of `ring` - 1, the pair at position i of
-/// its ring carries the share of position (i + first - k) mod `ring`.
+/// What is sent around rings whose members have shares of different sizes. The pairs of a round are then
+/// those of the rings, one ring after the other: the pair after (p, q) of a ring is (q, r). In repetition k
+/// of `ring` - 1, the pair at position i of its ring carries the share of position (i + first - k) mod
+/// `ring`.
 struct RotatingShares {
-  std::uint32_t ring = 0;      ///< members of each
-  std::uint32_t first = 0;     ///< each begins with its own share; ring - 1: with that of the one before it
-  std::vector<double> shares;  ///< of Communication::bytes, by pair: of its position
+  std::uint32_t ring = 0;      ///< members of each ring
+  std::uint32_t first = 0;     ///< each begins with its own share; ring - 1: with its predecessor's
+  std::vector<double> shares;  ///< of Communication::bytes, for the position of each pair
 
   double share(std::size_t pair, std::uint32_t repetition) const {
     const std::size_t position = pair % ring;
@@ -134,19 +135,19 @@ struct RotatingShares {
   bool operator==(const RotatingShares&) const = default;
 };
 
-/// Messages that start together: from sender to receiver (positions in the group). The whole round is done
-/// `repeat` times, every repetition with the same pairs.
+/// Messages that start together: from sender to receiver (positions in the group). The whole round is
+/// repeated `repeat` times, each time with the same pairs.
 struct Round {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
   std::vector<double>
       fractions;  ///< of Communication::bytes that each pair carries; one value may stand for all pairs
   std::uint32_t repeat = 1;
   std::optional<AllToAll> all_to_all{};  ///< where given, its messages; `pairs` and `fractions` are empty
-  /// Of each message, each repetition, in place of its route's: where a library's own steps make up a round
-  /// (nccl_pattern.h). Not of an all-to-all.
+  /// The latency of each message in each repetition, which replaces that of its route: for rounds that stand
+  /// for the steps of a library (nccl_pattern.h). Not for an all-to-all.
   std::optional<double> latency_s{};
-  /// Where given, what each pair carries in each repetition; `fractions` are the means over them. All members
-  /// proceed in step.
+  /// If given, what each pair carries in each repetition; `fractions` are the means over the repetitions. All
+  /// members proceed in step.
   std::optional<RotatingShares> rotation{};
 
   double fraction(std::size_t pair) const { return fractions.size() == 1 ? fractions[0] : fractions[pair]; }
@@ -161,9 +162,9 @@ struct Round {
       for (const AllToAll::Part& to : all_to_all->receivers)
         if (from.member != to.member) message(from.member, to.member, from.share * to.share);
   }
-  /// The same with a round for each repetition, where these carry different shares.
+  /// The same, with a round for each repetition if repetitions carry different shares.
   std::vector<Round> listed() const;
-  /// Every message the other way; pairs in the same order.
+  /// Every message in the opposite direction; the pairs keep their order.
   Round reversed() const;
   bool operator==(const Round&) const = default;
 };
@@ -174,24 +175,26 @@ struct Pattern {
   std::vector<std::vector<EndpointId>>
       groups;                 ///< each does all rounds for itself; an endpoint is in at most one group
   std::vector<Round> rounds;  ///< in order. For send/receive: exactly one, repeat 1
-  /// Of send/receive between hosts: this pattern's messages of one sender to one receiver go one after the
-  /// other, in the order in which they were sent; else they share the links as all others do.
+  /// For send/receive between hosts: this pattern's messages from one sender to one receiver are transferred
+  /// one after the other, in the order in which they were sent. Otherwise they share the links as all other
+  /// messages do.
   bool in_order = false;
 };
 
-/// How a collective is replayed: `chunk` sends every message of every repetition, each rank going on as soon
-/// as its own messages of the last repetition are there; `fluid` sends the repetitions of a round as one flow
-/// a pair, with the latencies of all of them, all ranks of a group in step.
+/// How a collective is replayed. `chunk` sends every message of every repetition, and a rank continues as
+/// soon as its own messages of the last repetition have arrived. `fluid` sends the repetitions of a round as
+/// one flow for each pair, with the latencies of all of them, and all ranks of a group are in step.
 enum class Fidelity : std::uint8_t { automatic, chunk, fluid };
 
-/// Of a plan, at most so many messages are replayed one by one where nobody asked for it: a second of work.
+/// Unless it is asked for, at most this many messages of a plan are replayed one by one, which takes about a
+/// second.
 inline constexpr double most_messages_one_by_one = 1e6;
 
-/// What a communication is there for.
+/// The purpose of a communication.
 enum class CommPurpose : std::uint8_t {
   all_reduce,  ///< of gradients, or of parameters that are averaged
   half,        ///< reduce-scatter of gradients or all-gather of parameters
-  neighbours,  ///< parameters, to those with whom a device averages its own
+  neighbours,  ///< parameters, to the devices with which a device averages its own
   other,
 };
 
@@ -207,70 +210,71 @@ struct Communication {
 
 /// Servers that answer each message by a rule instead of a program, and clients that repeat their programs,
 /// each at its own pace: asynchronous and stale-synchronous training, and synchronous training with backup
-/// workers. Clients are devices and send every `push` and receive every `pull` once in their program, which
-/// is one step; servers are hosts, and their programs are empty. A server's CPUs add up a gradient at
-/// HostType::reduce_bandwidth_Bps, all that are there at a time sharing that rate.
+/// workers. Clients are devices; their program is one step, in which they send every `push` and receive every
+/// `pull` once. Servers are hosts with empty programs. A server's CPUs add up gradients at
+/// HostType::reduce_bandwidth_Bps, which is shared by all gradients that have arrived.
 struct Service {
   struct Client {
     EndpointId device = 0;
     double images = 0;             ///< of one of its steps
     double start_s = 0;            ///< when it begins its first step
-    std::uint32_t head_start = 0;  ///< steps that it counts as having done before it (max_lead)
-    /// Of the sequences of random numbers the one from which its compute times are drawn.
+    std::uint32_t head_start = 0;  ///< steps that it counts as having done before its first one (max_lead)
+    /// The sequence of random numbers from which its compute times are drawn.
     std::uint32_t sequence = 0;
   };
   struct Exchange {
     CommId push = 0,
-           pull = 0;  ///< the pairs of pull are those of push the other way round, in the same order
-    /// That a server's CPUs add up of a push, as Communication::bytes: those of the push unless given (they
-    /// differ where gradients are sent compressed).
+           pull = 0;  ///< the pairs of pull are those of push in the opposite direction, in the same order
+    /// Bytes that a server's CPUs add up for a push, as Communication::bytes. If not given, those of the push
+    /// (they differ if gradients are sent compressed).
     std::optional<double> added_bytes = std::nullopt;
   };
   static constexpr std::uint32_t unbounded = std::numeric_limits<std::uint32_t>::max();
 
   std::vector<Client> clients;
   std::vector<Exchange> exchanges;
-  /// 0: every push is an update. Else a server updates when it has `quorum` pushes made from its present
-  /// parameters, and answers all of these; what comes later is dropped and answered at once.
+  /// 0: every push is an update. Otherwise a server updates when it has received `quorum` pushes that were
+  /// computed with its present parameters, and answers all of these; later pushes are dropped and answered at
+  /// once.
   std::uint32_t quorum = 0;
-  /// Without quorum: a push that makes its client more than so many steps ahead of the slowest is answered
-  /// when it no longer is; at least 1.
+  /// Without quorum: a push with which its client is more than this many steps ahead of the slowest client is
+  /// answered when that is no longer so; at least 1.
   std::uint32_t max_lead = unbounded;
-  /// Where above 0, what clients compute in a step takes a random multiple of its mean, between 1 minus this
-  /// and 1 plus this, drawn for each client and step from a fixed seed: in the long run everybody meets
-  /// everybody at every phase, and what is measured is that mean, not what one choice of phases leads to. For
-  /// messages that share links fairly, so that phases would stay what they were. (Throughput then hardly
-  /// depends on how compute times are spread: where such messages follow one another it depends on their
-  /// means only, Baskett, Chandy, Muntz & Palacios, J. ACM 22(2), 1975.)
+  /// If above 0, the compute time of a client's step is its mean times a random factor between 1 minus this
+  /// and 1 plus this, drawn for each client and step from a fixed seed. In the long run every client meets
+  /// every other client at every phase, so the measurement is the mean over phases and not the result of one
+  /// choice of phases. For messages that share links fairly, with which phases would otherwise never change.
+  /// (Throughput then hardly depends on the distribution of compute times: if such messages follow one
+  /// another, it depends only on their means; Baskett, Chandy, Muntz & Palacios, J. ACM 22(2), 1975.)
   double compute_spread = 0;
-  /// Where above 0, what clients compute in a step takes a normal multiple of its mean, of mean 1 and this
-  /// standard deviation (never below 0), drawn likewise: with a quorum it decides who is late, and who is
-  /// late begins later and is late again. Not with a spread.
+  /// If above 0, the compute time of a client's step is its mean times a normal factor (never below 0) of
+  /// mean 1 and this standard deviation, drawn likewise. With a quorum it decides which clients are late; a
+  /// late client begins its next step later and is late again. Not together with compute_spread.
   double step_jitter = 0;
   bool is_random() const { return compute_spread > 0 || step_jitter > 0; }
-  /// Clients push each other to other phases: servers that take in one message after the other.
+  /// Clients move each other to other phases, since servers take one message after the other.
   bool drifts = false;
   bool is_measured_until_known() const { return is_random() || drifts; }
-  /// Steps that every client does before the measurement begins, and at least those that it does in it,
-  /// whole; where that is until the mean is known, so many again and again
+  /// Steps that every client runs before the measurement begins, and whole steps that it runs at least in the
+  /// measurement. If the measurement goes on until the mean is known, its blocks have this many steps
   /// (sim/replay/steady_state.h).
   std::uint32_t warm_up_steps = 4, measured_steps = 8;
 };
 
-/// Programs that are a stretch of an endless run whose steps overlap, from its first step on: pipelines that
-/// are never flushed. What a replay says of "the step" is then the mean of a steady stretch of it.
+/// Programs that are the beginning of an endless run whose steps overlap: pipelines that are never flushed.
+/// What a replay reports for "the step" is then the mean over a steady stretch of the run.
 struct EndlessRun {
   struct End {
     std::uint32_t role;
     TaskId task;
   };
-  std::vector<std::vector<End>> steps;  ///< of each step, what all members of these roles must have done
-  std::size_t steady_steps = 0;         ///< after so many steps the first members have nothing more to do
-  std::vector<double> uses_per_step;    ///< by pattern: how many of its communications a step has
+  std::vector<std::vector<End>> steps;  ///< by step: the tasks that all members of these roles have to end
+  std::size_t steady_steps = 0;         ///< after this many steps the first members have nothing more to do
+  std::vector<double> uses_per_step;    ///< by pattern: the number of its communications in a step
 };
 
-/// Images that hosts make ready for their devices while these train: a producer a device, which works on a
-/// batch at a time and no more than `prefetch` ahead (none: it begins when the device asks).
+/// Images that hosts prepare for their devices while these train. Each device has a producer, which works on
+/// one batch at a time and is at most `prefetch` batches ahead (0: it begins when the device asks).
 struct InputFeed {
   std::vector<double>
       interval_s;  ///< by host: time that its CPUs and disks need for a step's batches; 0: none
@@ -278,7 +282,7 @@ struct InputFeed {
   std::vector<std::string> limit;  ///< by host, for people: what sets the interval and what would shorten it
 };
 
-/// A step (or Plan::steps) of which everyone waits for everyone: programs begin together and are gone through
+/// One step (or Plan::steps) at whose end all devices wait for each other: programs begin together and run
 /// once.
 struct OneStep {};
 
@@ -287,17 +291,17 @@ struct Plan {
   std::vector<Pattern> patterns;
   std::vector<Communication> communications;
   double images = 0;  ///< of one step, over all devices: the global batch
-  /// That the programs are of, after which everyone waits for everyone: more than 1 where that is not in
-  /// every step. What a replay says of "the step" is then the mean of so many. With OneStep only.
+  /// The number of steps in the programs, after which all devices wait for each other: more than 1 if they do
+  /// not wait in every step. What a replay reports for "the step" is then the mean of these. With OneStep
+  /// only.
   double steps = 1;
-  /// How the programs are gone through. With a service a step is the mean time in which `images` are learnt
-  /// from.
+  /// How the programs run. With a service, a step is the mean time in which `images` images are processed.
   std::variant<OneStep, EndlessRun, Service> course{};
   std::optional<InputFeed> input{};
-  /// Who launches the collectives that sum gradients, where a launch costs anything: "per_process"; "" else.
+  /// How the collectives that sum gradients are launched, if a launch costs anything: "per_process";
+  /// otherwise "".
   std::string launches{};
-  /// Where it was asked for. Shared by copies of the plan, which are made freely; nobody changes it once the
-  /// plan is made.
+  /// If it was asked for. Copies of the plan share it, and it does not change once the plan is made.
   std::shared_ptr<Meaning> meaning{};
 
   const EndlessRun* endless() const { return std::get_if<EndlessRun>(&course); }  ///< nullptr: no such run
