@@ -11,7 +11,7 @@ namespace convoy::inline search {
 namespace {
 
 /// The group of a candidate: simulated, could have been simulated, too large, impossible.
-int group_of(const Candidate& candidate) {
+int group_of(const CandidateRecord& candidate) {
   switch (candidate.state) {
     case TrialState::simulated:
       return 0;
@@ -27,7 +27,7 @@ int group_of(const Candidate& candidate) {
   return 3;
 }
 
-std::vector<std::size_t> order_of(const std::vector<Candidate>& candidates, std::size_t best) {
+std::vector<std::size_t> order_of(const std::vector<CandidateRecord>& candidates, std::size_t best) {
   std::vector<std::size_t> order(candidates.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -40,7 +40,7 @@ std::vector<std::size_t> order_of(const std::vector<Candidate>& candidates, std:
   return order;
 }
 
-std::vector<std::string> names_of(const SearchSpec& spec, const std::vector<Candidate>& candidates) {
+std::vector<std::string> names_of(const SearchSpec& spec, const std::vector<CandidateRecord>& candidates) {
   std::vector<std::string> labels;
   std::vector<const YamlNode*> mappings;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
@@ -52,7 +52,7 @@ std::vector<std::string> names_of(const SearchSpec& spec, const std::vector<Cand
   return telling_names(labels, mappings);
 }
 
-void say_outcome(const SearchSpec& spec, const Candidate& candidate, const Candidate& best,
+void say_outcome(const SearchSpec& spec, const CandidateRecord& candidate, const CandidateRecord& best,
                  CandidateResult& row) {
   switch (candidate.state) {
     case TrialState::cannot_run:
@@ -83,7 +83,7 @@ void say_outcome(const SearchSpec& spec, const Candidate& candidate, const Candi
 }
 
 /// States a tie if the difference to the best is smaller than predictions can tell.
-void say_tie(Objective objective, const Candidate& candidate, const RunResult& best,
+void say_tie(Objective objective, const CandidateRecord& candidate, const RunResult& best,
              const StepSpreads& spreads, CandidateResult& row) {
   if (candidate.state == TrialState::simulated) {
     row.tie = is_tie(objective, candidate.result, best, spreads);
@@ -95,13 +95,13 @@ void say_tie(Objective objective, const Candidate& candidate, const RunResult& b
 
 }  // namespace
 
-SearchSummary summarise(const SearchSpec& spec, const std::vector<Candidate>& candidates, std::size_t best,
-                        std::int64_t simulated, const StepSpreads& spreads) {
+SearchSummary summarise(const SearchSpec& spec, const std::vector<CandidateRecord>& candidates,
+                        std::size_t best, std::int64_t simulated, const StepSpreads& spreads) {
   SearchSummary summary{objective_names[static_cast<std::size_t>(spec.objective)], 0, simulated, 0, true, {}};
   const std::vector<std::string> names = names_of(spec, candidates);
   const double images = candidates[best].result.global_batch;
   for (const std::size_t i : order_of(candidates, best)) {
-    const Candidate& candidate = candidates[i];
+    const CandidateRecord& candidate = candidates[i];
     CandidateResult row{names[i], spec.candidates[i].mapping, {}, std::nullopt, std::nullopt, false, {}};
     const bool bounded = candidate.planned || candidate.assessment.step_bound_s > 0;
     if (group_of(candidate) < 3 && bounded)

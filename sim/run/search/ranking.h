@@ -15,7 +15,7 @@
 namespace convoy::inline search {
 
 /// What is known about a candidate so far.
-struct Candidate {
+struct CandidateRecord {
   TrialState state = TrialState::cannot_run;
   std::string message;   ///< why it cannot run, or what failed
   bool ruled_out = false;  ///< not simulated because it cannot beat the best one; else the budget was spent
@@ -30,7 +30,7 @@ struct Candidate {
 /// simulated, those that do not fit, and those that cannot run.
 /// @param candidates in the order of spec.candidates; `best` is one that was simulated
 /// @param spreads of steps on this cluster, for ties
-SearchSummary summarise(const SearchSpec& spec, const std::vector<Candidate>& candidates, std::size_t best,
-                        std::int64_t simulated, const StepSpreads& spreads);
+SearchSummary summarise(const SearchSpec& spec, const std::vector<CandidateRecord>& candidates,
+                        std::size_t best, std::int64_t simulated, const StepSpreads& spreads);
 
 }  // namespace convoy::search

@@ -54,7 +54,7 @@ class StrategySpace : public SearchSpace {
 
   void plan(const std::vector<std::size_t>& group) override {
     try_out_.plan(group, [&](std::size_t place, Tried<Assessment> tried) {
-      Candidate& entry = entries_[group[place]];
+      CandidateRecord& entry = entries_[group[place]];
       entry.planned = true;
       if (tried.failed(entry)) return;
       entry.assessment = std::move(*tried.value);
@@ -103,7 +103,7 @@ class StrategySpace : public SearchSpace {
     CostTable table(*base_->graph, base_->machine, base_->cost);
     const BatchSpec batch = preparer_.experiment().point(index_).training.batch;
     for (std::size_t i = 0; i < entries_.size(); ++i) {
-      Candidate& entry = entries_[i];
+      CandidateRecord& entry = entries_[i];
       const Strategy* strategy = spec_.candidates[i].strategy.get();
       if (strategy == nullptr) {
         entry.state = TrialState::cannot_run;
@@ -131,7 +131,7 @@ class StrategySpace : public SearchSpace {
   }
 
   /// Records the bound of a planned candidate, or why it is excluded.
-  void take_in(Candidate& entry) {
+  void take_in(CandidateRecord& entry) {
     const Assessment& assessment = entry.assessment;
     if (spec_.objective == Objective::cost && !assessment.price_usd_per_h) {
       entry.state = TrialState::cannot_run;
@@ -143,7 +143,7 @@ class StrategySpace : public SearchSpace {
   }
 
   void record(std::size_t i, Tried<RunOutput> tried) {
-    Candidate& entry = entries_[i];
+    CandidateRecord& entry = entries_[i];
     if (tried.failed(entry)) return;
     entry.state = TrialState::simulated;
     entry.rank = rank_of(spec_.objective, tried.value->result);
@@ -173,7 +173,7 @@ class StrategySpace : public SearchSpace {
 
   bool take_too_large() {
     bool any = false;
-    for (Candidate& entry : entries_) {
+    for (CandidateRecord& entry : entries_) {
       if (entry.state != TrialState::too_large) continue;
       entry.state = TrialState::planned;
       any = true;
@@ -188,10 +188,10 @@ class StrategySpace : public SearchSpace {
   }
 
   [[noreturn]] void fail() const {
-    for (const Candidate& entry : entries_)
+    for (const CandidateRecord& entry : entries_)
       if (entry.state == TrialState::failed)
         throw std::runtime_error(fmt::format("no candidate could be simulated: {}", entry.message));
-    for (const Candidate& entry : entries_)
+    for (const CandidateRecord& entry : entries_)
       if (entry.state == TrialState::cannot_run) throw none_can_run(spec_, entry.message);
     throw std::runtime_error("no candidate could be simulated");
   }
@@ -200,7 +200,7 @@ class StrategySpace : public SearchSpace {
   std::size_t index_;
   const SearchSpec& spec_;
   std::size_t jobs_;
-  std::vector<Candidate> entries_;
+  std::vector<CandidateRecord> entries_;
   TryOut try_out_;
   std::int64_t simulated_ = 0;
   std::optional<std::size_t> best_;
