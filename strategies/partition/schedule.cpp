@@ -34,6 +34,9 @@ ReadyOrder::ReadyOrder(const Dag& dag, const PartLink& link, Part parts)
 }
 
 double ReadyOrder::makespan_us(const Placement& placement, double limit_us) {
+  if (placement == scheduled_)
+    return makespan_us_ < limit_us ? makespan_us_ : std::numeric_limits<double>::infinity();
+  scheduled_.clear();
   free_.assign(parts_, 0);
   sequence_.clear();
   heap_.clear();
@@ -63,7 +66,8 @@ double ReadyOrder::makespan_us(const Placement& placement, double limit_us) {
       }
     }
   }
-  return makespan;
+  scheduled_ = placement;
+  return makespan_us_ = makespan;
 }
 
 Schedule ReadyOrder::schedule(const Placement& placement) {

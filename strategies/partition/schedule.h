@@ -22,6 +22,7 @@ class ReadyOrder {
  public:
   ReadyOrder(const Dag& dag, const PartLink& link, Part parts);
 
+  /// A placement that is asked for again at once is not scheduled again.
   /// @param limit_us gives up (infinity) as soon as the makespan cannot stay below it
   double makespan_us(const Placement& placement, double limit_us = std::numeric_limits<double>::infinity());
   Schedule schedule(const Placement& placement);
@@ -63,6 +64,8 @@ class ReadyOrder {
   std::vector<Costs> costs_;
   std::vector<State> state_;
   std::vector<Entry> heap_;
+  Placement scheduled_;     ///< that of the last call, if it did not give up
+  double makespan_us_ = 0;  ///< of scheduled_
 };
 
 /// When a node's inputs are on each part, were it placed there: the latest message, but of the part's own

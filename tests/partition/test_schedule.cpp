@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "strategies/partition/schedule.h"
 #include "tests/partition/graphs.h"
@@ -120,10 +121,30 @@ TEST_CASE("a limit gives up where the makespan reaches it and changes nothing wh
   for (unsigned seed = 1; seed <= 20; ++seed) {
     const Dag dag = graphs::any(seed, 60).dag();
     const Placement placement = random_placement(dag.size(), 3, seed);
-    ReadyOrder judge(dag, cable, 3);
-    const double makespan = judge.makespan_us(placement);
-    CHECK(judge.makespan_us(placement, makespan) == std::numeric_limits<double>::infinity());
-    CHECK(judge.makespan_us(placement, makespan * 1.001) == makespan);
+    const double makespan = ReadyOrder(dag, cable, 3).makespan_us(placement);
+    CHECK(ReadyOrder(dag, cable, 3).makespan_us(placement, makespan) ==
+          std::numeric_limits<double>::infinity());
+    CHECK(ReadyOrder(dag, cable, 3).makespan_us(placement, makespan * 1.001) == makespan);
+  }
+}
+
+TEST_CASE("one judge asked for placements in any order, with any limit, answers as one that is asked once") {
+  std::mt19937 random(7);
+  const Dag dag = graphs::any(3, 60).dag();
+  const std::vector<Placement> placements{random_placement(dag.size(), 3, 1),
+                                          random_placement(dag.size(), 3, 2)};
+  ReadyOrder judge(dag, cable, 3);
+  for (int asked = 0; asked < 200; ++asked) {
+    const Placement& placement = placements[random() % placements.size()];
+    ReadyOrder fresh(dag, cable, 3);
+    const double makespan = fresh.makespan_us(placement);
+    const double limit = makespan * (0.8 + 0.1 * static_cast<double>(random() % 5));
+    CAPTURE(asked);
+    CHECK(judge.makespan_us(placement, limit) == ReadyOrder(dag, cable, 3).makespan_us(placement, limit));
+    if (limit <= makespan) continue;
+    CHECK(judge.start_us() == fresh.start_us());
+    CHECK(judge.finish_us() == fresh.finish_us());
+    CHECK(judge.sequence() == fresh.sequence());
   }
 }
 
