@@ -36,19 +36,9 @@ std::vector<std::string> blocks(const std::string& text, const std::string& lang
 
 }  // namespace
 
-TEST_CASE("docs: every experiment in configs/ passes check, and every one written in the pages") {
+// Those in files of configs/ are run by tests/golden, and those of configs/examples proved by tests/prove.
+TEST_CASE("docs: every experiment that is written in the pages passes check") {
   const Workplace place;
-  int count = 0;
-  for (const auto& entry :
-       std::filesystem::recursive_directory_iterator(std::string(CONVOY_SOURCE) + "/configs")) {
-    if (entry.path().extension() != ".yaml") continue;
-    if (entry.path().parent_path().filename() == "collectives") continue;  // schedules (docs/collectives.md)
-    const Finished run = place.convoy({"check", entry.path().string()});
-    CAPTURE(run.err);
-    CHECK(run.exit_code == 0);
-    ++count;
-  }
-  CHECK(count >= 10);
   int written = 0;
   for (const char* name : {"README.md", "docs/experiment.md", "docs/planning.md"})
     for (const std::string& block : blocks(source_text(name), "yaml")) {

@@ -413,7 +413,7 @@ TEST_CASE("numerics: asynchronous gossip learns what a second program does from 
     const FourDevices of("{kind: data_parallel, sync: gossip, asynchronous: true, bucket: 3kB}",
                          star(4, "1GB/s", "1us", speeds));
     ServiceLog log;
-    log.steps_wanted = 40;
+    log.steps_wanted = 16;
     ReplayOptions options;
     options.fold = false;
     options.service_log = &log;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The other functions of the Python module say what the commands say."""
 
+import csv
 import gzip
 import json
 import pathlib
@@ -55,10 +56,14 @@ class Commands(InFolder):
         self.assertIn(str(answer).rstrip(), self.program("plan", "p.yaml", "--out", "p"))
 
     def test_calibrate(self):
-        measured = str(CONFIGS.parent / "results/published/single_device.csv")
-        fit = convoy.calibrate(measured, device="k80")
-        self.assertEqual(fit.yaml, self.program("calibrate", measured, "--device", "k80"))
-        self.assertGreater(len(fit.rows), 10)
+        with open(CONFIGS.parent / "results/published/single_device.csv", newline="") as stream:
+            published = list(csv.reader(stream))
+        few = [row for row in published if row[0] == "k80" and "/" not in row[1] and "fit" in row][:12]
+        with open("few.csv", "w", newline="") as stream:
+            csv.writer(stream).writerows([published[0], *few])
+        fit = convoy.calibrate("few.csv", device="k80")
+        self.assertEqual(fit.yaml, self.program("calibrate", "few.csv", "--device", "k80"))
+        self.assertEqual(len(fit.rows), len(few))
         rows = ["device,model,batch,precision,framework,images_per_s,role,source"]
         pathlib.Path("none.csv").write_text("\n".join(rows) + "\n")
         with self.assertRaises(convoy.InputError):

@@ -117,7 +117,7 @@ class Torch(unittest.TestCase):
         for name in ("alexnet", "resnet18", "densenet121", "googlenet", "squeezenet1_1", "mobilenet_v3_small", "mnasnet0_5",
                      "shufflenet_v2_x0_5", "regnet_x_400mf", "efficientnet_b0", "convnext_tiny"):
             with self.subTest(name):
-                options = {"init_weights": True} if name == "googlenet" else {}
+                options = {"init_weights": False} if name == "googlenet" else {}  # weights of the right shapes are enough
                 module = getattr(torchvision.models, name)(**options)
                 shown, zoo = convoy.from_torch(module, torch.zeros(1, 3, 224, 224)).show(), convoy.show("models", name)
                 self.assertEqual([shown[field] for field in FIELDS], [zoo[field] for field in FIELDS])
