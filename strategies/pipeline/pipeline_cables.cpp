@@ -146,8 +146,12 @@ void PipelineCosts::add_buckets() {
 
 void PipelineCosts::add_sum_sizes() {
   constexpr double smallest = 1024, ratio = 4;
+  double largest = 0;  // of units: no bucket is smaller than one of its own
+  for (std::size_t u = 0; u < count_; ++u)
+    largest = std::max(largest, parameters_before_[u + 1] - parameters_before_[u]);
+  const double bytes = element_bytes(options_.precision);
   const double most =
-      std::min(shape_.sync.bucket_bytes, parameters_before_.back() * element_bytes(options_.precision));
+      std::min(std::max(shape_.sync.bucket_bytes, largest * bytes), parameters_before_.back() * bytes);
   if (shape_.sync.algorithm.by_bytes())
     for (double size = smallest; size < most; size *= ratio) sum_sizes_.push_back(size);
   else

@@ -220,6 +220,21 @@ TEST_CASE(
   CHECK(unlike > 10);
 }
 
+TEST_CASE("buckets smaller than any layer are sums of a layer each, whatever sums them") {
+  // Two layers of 4 kB on four devices: a ring takes 6 x 10 us and 6/4 x 4 us for each.
+  EqualLayers chain(2, 4);
+  PipelineShape shape{{{0, 1, 2, 3}}, 1, 4, 2, PipelineSchedule::gpipe, Recompute::never};
+  shape.sync.bucket_bytes = 512;
+  const auto exposed_s = [&](AllReduceAlgorithm algorithm) {
+    shape.sync.algorithm = algorithm;
+    const PipelineCosts costs = chain.costs(shape);
+    return costs.exposed_sum_s(0, 2, costs.place(0, 1));
+  };
+  CHECK(exposed_s(AllReduceAlgorithm::ring) == approx(2 * 66e-6).epsilon(1e-9));
+  // Halving and doubling: 4 x 10 us, and the same bytes.
+  CHECK(exposed_s(AllReduceAlgorithm::automatic) == approx(2 * 46e-6).epsilon(1e-9));
+}
+
 TEST_CASE("a cut fits up to exactly what it holds") {
   // A layer of 1000 parameters: weights, gradients and momentum 12 kB. The first stage holds the image, 3072
   // floats, 2 an image, for each of 4 micro-batches under GPipe, and 10 floats of output as an operand.
