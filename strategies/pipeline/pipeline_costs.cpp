@@ -296,7 +296,7 @@ PipelineCosts::StageCost PipelineCosts::times(std::uint32_t begin, std::uint32_t
   if (begin > 0) {
     const double in = in_bytes_.at(begin, end) * shape_.images,
                  back = in_gradient_bytes_.at(begin, end) * shape_.images;
-    if (in > 0) cost.messages_s += place.before.message_s(in, place.slots_before);
+    if (in > 0) cost.messages_s += place.before.message_s(in, place.of_stage_before);
     if (back > 0) cost.messages_s += place.before.message_s(back, place.slots);
     cost.interval_s = std::max(cost.interval_s, interval_s(std::max(in, back), place.before));
   }

@@ -64,8 +64,9 @@ class PipelineCosts {
   /// All that the times of a stage depend on beside its units: on equal places the same units take as long.
   struct Place {
     std::vector<std::uint32_t> kinds;  ///< of devices that the stage has, ascending
-    std::uint32_t slots, slots_before;  ///< of the stage, and of the one before it
-    std::vector<double> sums_s;         ///< all-reduces of sum_sizes() over its devices; empty: there is one
+    std::uint32_t slots, of_stage_before;  ///< slots of the stage, and of the one before it
+    /// All-reduces of sum_sizes_ over its devices; empty where it has one device.
+    std::vector<double> sums_s;
     Border before, behind;
     bool has_stage_behind;
     SharedLinks shared;
@@ -111,15 +112,13 @@ class PipelineCosts {
     double bytes = 0, gradient_bytes = 0;  ///< of an image
   };
   std::vector<Edge> edges(const std::vector<StageChoice>& stages) const;
-  /// How long the busiest link carries what all messages and sums of a step send: no step is shorter.
+  /// How long the busiest link carries what all messages and sums of a step send, which no step is shorter than.
+  /// Gradients count whole, though compression may send less of them, and go as an all-reduce of sum_sizes_.back() does.
   double busiest_link_s(const std::vector<StageChoice>& stages) const;
   const std::vector<Units::Tensor>& tensors() const { return tensors_; }
   /// How much longer than its last backward pass a stage needs to sum its gradients over its replicas: bucket by
   /// bucket, each from when its last gradient is there, or all after the pass; with nothing else under way.
   double exposed_sum_s(std::uint32_t begin, std::uint32_t end, const Place& place) const;
-  /// Ascending numbers of bytes for which sums are estimated (estimate_s); between them times are linear, as
-  /// they are from none on where an algorithm's rounds do not depend on bytes.
-  const std::vector<double>& sum_sizes() const { return sum_sizes_; }
 
   /// What computing units [begin, end) takes on the fastest device, unit by unit: no stages of them take less
   /// in sum, whichever slots they have.
@@ -221,6 +220,8 @@ class PipelineCosts {
   mutable KnownOfSlots<Crossings> crossings_, sum_loads_;
   mutable KnownOfSlots<std::vector<double>> sums_s_;  ///< Place::sums_s
   mutable std::map<std::array<std::uint32_t, 4>, Border> borders_;
+  /// Ascending numbers of bytes for which sums are estimated (estimate_s), up to the largest that there are; between them
+  /// times are taken to be linear, as they are from no bytes on where an algorithm's rounds do not depend on bytes.
   std::vector<double> sum_sizes_;
   std::vector<std::vector<std::uint32_t>>
       buckets_;  ///< by end of a stage, full ones: their first units, falling
