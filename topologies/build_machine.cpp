@@ -198,6 +198,8 @@ class MachineBuilder {
       machine_.collective_overhead_s += transport_.start_delays * (nic.latency_s + transport_.message_s);
     router_->connection_Bps = std::min(transport_.stream_bandwidth_Bps, nic.stream_bandwidth_Bps) *
                               (nic.streams > 0 ? nic.streams : transport_.streams);
+    machine_.transport.handshake_s = nic.handshake_s;
+    machine_.transport.tree_chunk_bytes = nic.tree_chunk_bytes;
     router_->process_a_host = transport_.process_a_host;
     router_->inside_hosts = transport_.through_host_memory && transport_.inside_hosts;
     if (transport_.ideal() || (std::isinf(transport_.host_bandwidth_Bps) && transport_.message_s == 0))

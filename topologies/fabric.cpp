@@ -78,6 +78,14 @@ Keys<NicSpec> protocol_keys() {
           .only("protocol: tcp or rdma", costs),
       optional_quantity_key<NicSpec>("stream_bandwidth", "no limit", Dimension::bandwidth, true,
                                      "that the network gives one connection", &NicSpec::stream_bandwidth_Bps)
+          .only("protocol: tcp or rdma", costs),
+      optional_quantity_key<NicSpec>(
+          "handshake", "0s", Dimension::time, false,
+          "that a message of NCCL of more than 8 KiB waits for its receiver's buffer", &NicSpec::handshake_s)
+          .only("protocol: tcp or rdma", costs),
+      optional_quantity_key<NicSpec>("tree_chunk", "NCCL's", Dimension::bytes, true,
+                                     "largest piece that NCCL's trees of switches' sums pass on",
+                                     &NicSpec::tree_chunk_bytes)
           .only("protocol: tcp or rdma", costs)};
 }
 

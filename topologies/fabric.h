@@ -17,8 +17,8 @@
 
 namespace convoy::inline topologies {
 
-/// What the keys `bandwidth`, `burst`, `latency`, `nics`, `efficiency`, `message_overhead`, `protocol`, `streams`
-/// and `stream_bandwidth` of a fabric say.
+/// What the keys `bandwidth`, `burst`, `latency`, `nics`, `efficiency`, `message_overhead`, `protocol`, `streams`,
+/// `stream_bandwidth`, `handshake` and `tree_chunk` of a fabric say.
 struct NicSpec {
   double bandwidth_Bps = 0;       ///< of one NIC (or cable) in one direction, as payload can use it
   double latency_s = 0;           ///< one way between two hosts of one switch (or along one cable)
@@ -31,10 +31,12 @@ struct NicSpec {
   std::uint32_t streams = 0;  ///< Transport::streams here, where they are not the library's own; 0: they are
   /// What the network gives one connection in one direction, whatever the library could do.
   double stream_bandwidth_Bps = std::numeric_limits<double>::infinity();
+  double handshake_s = 0;       ///< Transport::handshake_s here
+  double tree_chunk_bytes = 0;  ///< Transport::tree_chunk_bytes here
 };
 /// Keys of cables whose rates are said elsewhere: `efficiency` and `message_overhead`.
 Keys<NicSpec> payload_keys();
-/// `protocol`, `streams` and `stream_bandwidth`.
+/// `protocol` and the keys that go with one: `streams`, `stream_bandwidth`, `handshake` and `tree_chunk`.
 Keys<NicSpec> protocol_keys();
 /// Keys of equal cables: all of NicSpec's but `nics`, which only fabrics with switches have.
 Keys<NicSpec> cable_keys();

@@ -41,18 +41,33 @@ class Steps {
   Route route_;
 };
 
-/// Whether an NVSwitch with sums of its own joins the ranks of a single host: two NVLinks between any two.
-bool has_switch_sums(const CollectiveCall& call, std::size_t generation) {
-  if (generation < 2 || call.machine.transport.ideal()) return false;
+/// Positions in call.ranks by host, in the order of the ranks.
+std::vector<std::vector<std::uint32_t>> ranks_by_host(const CollectiveCall& call) {
+  std::map<std::uint32_t, std::vector<std::uint32_t>> hosts;
+  for (std::uint32_t i = 0; i < call.ranks.size(); ++i)
+    hosts[call.machine.host_of(call.ranks[i])].push_back(i);
+  std::vector<std::vector<std::uint32_t>> result;
+  for (auto& [host, ranks] : hosts) result.push_back(std::move(ranks));
+  return result;
+}
+
+/// Bandwidth of the links between ranks and the NVSwitch with sums of its own that joins those of each host: two
+/// NVLinks between any two. 0 if there is none, or hosts have one rank, or not as many as each other.
+double switch_links_Bps(const CollectiveCall& call, std::size_t generation) {
+  if (generation < 2 || call.machine.transport.ideal()) return 0;
+  double least_Bps = std::numeric_limits<double>::infinity();
+  const std::vector<std::vector<std::uint32_t>> hosts = ranks_by_host(call);
   Route route;
-  for (std::size_t i = 0; i < call.ranks.size(); ++i) {
-    const EndpointId next = call.ranks[(i + 1) % call.ranks.size()];
-    call.machine.router->route(call.ranks[i], next, route);
-    if (call.machine.host_of(call.ranks[i]) != call.machine.host_of(next) || route.links.size() != 2 ||
-        wire_of(route, call.machine) != NcclWire::nvlink)
-      return false;
+  for (const std::vector<std::uint32_t>& ranks : hosts) {
+    if (ranks.size() < 2 || ranks.size() != hosts[0].size()) return 0;
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      call.machine.router->route(call.ranks[ranks[i]], call.ranks[ranks[(i + 1) % ranks.size()]], route);
+      if (route.links.size() != 2 || wire_of(route, call.machine) != NcclWire::nvlink) return 0;
+      for (const LinkId link : route.links)
+        least_Bps = std::min(least_Bps, call.machine.links[link].bandwidth_Bps);
+    }
   }
-  return true;
+  return least_Bps;
 }
 
 double transfer_s(const Pattern& pattern, const Machine& machine, double bytes) {
@@ -96,7 +111,10 @@ NcclSituation situation_of(const CollectiveCall& call, const Pattern& ring) {
     situation.generation =
         std::min(situation.generation,
                  nccl_generation(call.machine.device_types[call.machine.devices[rank].type].generation));
-  situation.switch_sums = has_switch_sums(call, situation.generation);
+  situation.inside_bandwidth_Bps = switch_links_Bps(call, situation.generation);
+  situation.switch_sums = situation.inside_bandwidth_Bps > 0;
+  situation.handshake_s = call.machine.transport.handshake_s;
+  situation.tree_chunk_bytes = call.machine.transport.tree_chunk_bytes;
   Steps steps(call);
   const Chain once_around = find_rings(call.ranks, call.machine, call.order)[0];
   for (std::size_t i = 0; i < once_around.size(); ++i)
@@ -110,6 +128,31 @@ NcclSituation situation_of(const CollectiveCall& call, const Pattern& ring) {
   const double n = situation.ranks;
   situation.bus_bandwidth_Bps = 2 * (n - 1) / n * large_bytes / transfer_s(ring, call.machine, large_bytes);
   return situation;
+}
+
+/// What devices send to their hosts' switches and get from them, as messages to the next one, and the trees of
+/// the devices with the same number.
+Pattern switch_tree(const CollectiveCall& call) {
+  const std::vector<std::vector<std::uint32_t>> hosts = ranks_by_host(call);
+  const std::size_t count = hosts[0].size();
+  Pattern result{{call.ranks}, {{}}};
+  Round& round = result.rounds[0];
+  const auto add = [&round](std::uint32_t from, std::uint32_t to, double fraction) {
+    round.pairs.emplace_back(from, to);
+    round.fractions.push_back(fraction);
+  };
+  for (const std::vector<std::uint32_t>& ranks : hosts)
+    for (std::size_t i = 0; i < count; ++i)
+      add(ranks[i], ranks[(i + 1) % count], 1 + 1.0 / static_cast<double>(count));
+  for (std::size_t i = 0; i < count; ++i) {
+    std::vector<EndpointId> rail;
+    for (const std::vector<std::uint32_t>& ranks : hosts) rail.push_back(call.ranks[ranks[i]]);
+    for (const Round& of_rail : double_binary_tree_all_reduce(rail, call.machine, 0, call.order).rounds)
+      of_rail.for_each_message([&](std::uint32_t from, std::uint32_t to, double fraction) {
+        add(hosts[from][i], hosts[to][i], of_rail.repeat * fraction / static_cast<double>(count));
+      });
+  }
+  return at_once(result);
 }
 
 }  // namespace
@@ -139,8 +182,10 @@ Pattern nccl_all_reduce(const CollectiveCall& call) {
     consider(nccl_tree_s(situation, call.bytes), [&] {
       return at_once(double_binary_tree_all_reduce(call.ranks, call.machine, 0, call.order));
     });
+  if (situation.hosts > 1 && situation.switch_sums)
+    consider(nccl_switch_tree_s(situation, call.bytes), [&] { return switch_tree(call); });
   // What a device sends to the switch and gets from it, as messages to the next one.
-  if (situation.switch_sums)
+  if (situation.hosts == 1 && situation.switch_sums)
     consider(nccl_switch_s(situation, call.bytes), [&] {
       Pattern in_switch = ring;
       in_switch.rounds[0].fractions = {1 + 1.0 / situation.ranks};

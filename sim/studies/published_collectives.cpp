@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "sim/base/csv.h"
 #include "sim/base/data_path.h"
@@ -23,20 +24,23 @@ namespace {
 struct CollectiveRow {
   std::string table, server, nccl, collective, role;
   int hosts = 0, devices = 0;
+  std::optional<double> call_us;  ///< of the measuring program, before the first message
   double bytes = 0, time_us = 0;
 };
 
 std::vector<CollectiveRow> read_collectives() {
-  const std::vector<std::string> columns{"table",      "server", "hosts",   "devices", "nccl",
-                                         "collective", "bytes",  "time_us", "role"};
+  const std::vector<std::string> columns{"table",   "server",     "hosts", "devices", "nccl",
+                                         "call_us", "collective", "bytes", "time_us", "role"};
   const CsvTable table(data_path("results/published") + "/collectives.csv", columns, columns);
   std::vector<CollectiveRow> rows;
   for (const CsvRow& row : table.rows())
     rows.push_back({table.text(row, "table"), table.text(row, "server"), table.text(row, "nccl"),
                     table.text(row, "collective"), table.text(row, "role"),
                     static_cast<int>(table.number(row, "hosts", true)),
-                    static_cast<int>(table.number(row, "devices", true)), table.number(row, "bytes", true),
-                    table.number(row, "time_us", true)});
+                    static_cast<int>(table.number(row, "devices", true)),
+                    table.text(row, "call_us").empty() ? std::nullopt
+                                                       : std::optional(table.number(row, "call_us", true)),
+                    table.number(row, "bytes", true), table.number(row, "time_us", true)});
   return rows;
 }
 
@@ -45,6 +49,10 @@ Machine machine_of(const CollectiveRow& row) {
       fmt::format("{{server: {}, nodes: {}, devices_per_node: {}}}", row.server, row.hosts, row.devices),
       "collectives.csv");
   Machine machine = build_machine(read_cluster(cluster), 0, transport_over("nccl", Protocol::rdma));
+  if (row.call_us) {
+    machine.collective_overhead_s = 1e-6 * *row.call_us;
+    return machine;
+  }
   // Inside a host nccl-tests' calls follow one another on the devices: what a framework does before a call
   // has passed while the one before it was under way.
   if (row.hosts == 1)

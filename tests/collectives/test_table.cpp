@@ -232,6 +232,63 @@ TEST_CASE("NCCL's trees inside hosts of PCIe by hand: 2 hosts of 3, 100 bytes, L
   CHECK(nccl_tree_s(situation, 100) == approx(0.2e-6 + 2 * (2 * 1.0e-6 + 5.0e-6) + bytes_s).epsilon(1e-3));
 }
 
+TEST_CASE("a message of NCCL waits for its receiver if it is larger than what goes at once [law]") {
+  // 4 hosts of 1: 6 steps of a ring and 4 of a tree between hosts, and 3 of half a ring. 8 KiB go at once, of LL
+  // with as many bytes of flags; a ring's message is a fourth of all.
+  NcclSituation situation;
+  situation.ranks = situation.hosts = 4;
+  situation.bus_bandwidth_Bps = 25e9;
+  situation.ring[static_cast<std::size_t>(NcclWire::net)] = {4, 14e-6};
+  situation.between_s = 14e-6;
+  NcclSituation waiting = situation;
+  waiting.handshake_s = 1e-6;
+  const auto waits_us = [&](auto time_s) { return 1e6 * (time_s(waiting) - time_s(situation)); };
+  for (const double bytes : {1e3, 4.0 * 4096, 4.0 * 4096 + 1, 1e8}) {
+    CAPTURE(bytes);
+    const bool waits = bytes > 4.0 * 4096;
+    CHECK(waits_us([&](const NcclSituation& s) { return nccl_ring_s(s, bytes, false); }) ==
+          approx(waits ? 6 : 0).epsilon(1e-6));
+    CHECK(waits_us([&](const NcclSituation& s) { return nccl_ring_s(s, bytes, true); }) ==
+          approx(waits ? 3 : 0).epsilon(1e-6));
+  }
+  for (const double bytes : {4096.0, 4097.0, 1e8}) {
+    CAPTURE(bytes);
+    CHECK(waits_us([&](const NcclSituation& s) { return nccl_tree_s(s, bytes); }) ==
+          approx(bytes > 4096 ? 4 : 0).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("trees of sums in switches by hand: 4 hosts of 8 of Hopper, pieces by NCCL's rule") {
+  NcclSituation situation;
+  situation.ranks = 32;
+  situation.hosts = 4;
+  situation.generation = 2;
+  situation.switch_sums = true;
+  situation.bus_bandwidth_Bps = 400e9;
+  situation.inside_bandwidth_Bps = 370e9;
+  situation.between_s = 14e-6;
+  // 16 channels of 8 parts each. Pieces of all of them: 64 KiB each at most between four hosts or more; where
+  // the network has 512 KiB, 128 KiB below 512 MiB, 256 below 2 GiB.
+  constexpr double MiB = 1024.0 * 1024;
+  const auto by_hand_s = [&](double bytes, double piece_bytes) {
+    return 91e-6 + 4 * 14e-6 + 4 * piece_bytes / 200e9 + bytes / (0.73 * 200e9);
+  };
+  CHECK(nccl_switch_tree_s(situation, 64 * MiB) == approx(by_hand_s(64 * MiB, 8 * MiB)).epsilon(1e-9));
+  CHECK(nccl_switch_tree_s(situation, 1 * MiB) == approx(by_hand_s(1 * MiB, 1 * MiB)).epsilon(1e-9));
+  situation.tree_chunk_bytes = 512 * 1024;
+  CHECK(nccl_switch_tree_s(situation, 63 * MiB) == approx(by_hand_s(63 * MiB, 8 * MiB)).epsilon(1e-9));
+  CHECK(nccl_switch_tree_s(situation, 64 * MiB) == approx(by_hand_s(64 * MiB, 16 * MiB)).epsilon(1e-9));
+  CHECK(nccl_switch_tree_s(situation, 512 * MiB) == approx(by_hand_s(512 * MiB, 32 * MiB)).epsilon(1e-9));
+  CHECK(nccl_switch_tree_s(situation, 2048 * MiB) == approx(by_hand_s(2048 * MiB, 64 * MiB)).epsilon(1e-9));
+  // Two hosts: every value goes there and back once, and the switches are what limits: 1 + 1/8 of the bytes.
+  situation.hosts = 2;
+  situation.ranks = 16;
+  const double once_s = nccl_switch_tree_s(situation, 4096 * MiB),
+               twice_s = nccl_switch_tree_s(situation, 8192 * MiB);
+  CHECK(twice_s - once_s ==
+        approx(4096 * MiB / std::min(0.73 * 400e9, 370e9 * 1.03 * 0.85 / 1.125)).epsilon(1e-9));
+}
+
 TEST_CASE("NCCL inside a host: LL's flags take half of the links, and large sums have more of them [law]") {
   for (const std::uint32_t n : {2u, 4u, 8u})
     for (const std::size_t generation : {0u, 1u, 2u, 3u})
@@ -317,6 +374,10 @@ TEST_CASE(
   CHECK(sent(nccl_hosts(1, 8, 1, "h100-sxm5-80gb")) == approx(1 + 1.0 / 8));
   CHECK(sent(nccl_hosts(1, 8, 1, "a100-sxm4-40gb")) == approx(2 * 7.0 / 8));
   CHECK(sent(nccl_hosts(1, 8, 1, "h100-sxm5-80gb", "ideal")) == approx(2 * 7.0 / 8));
+  // Between hosts as well: beside that, each device exchanges its eighth with those of its number.
+  const Machine two = nccl_hosts(2, 8, 8, "h100-sxm5-80gb");
+  const Pattern between = all_reduce_pattern(AllReduceAlgorithm::nccl, first_ranks(16), two, bytes);
+  for (const double of_rank : volumes(between).sent) CHECK(of_rank == approx(1 + 2.0 / 8));
   // 91 us, and 85 % of 1.03 x 240 GB/s.
   CHECK(time_s(AllReduceAlgorithm::nccl, nccl_hosts(1, 8, 1, "h100-sxm5-80gb"), bytes) ==
         approx(91e-6 + 1.125 * bytes / (0.85 * 1.03 * 240e9)).epsilon(1e-6));

@@ -226,6 +226,7 @@ TEST_CASE("servers with the same NICs speak the same over them") {
     CAPTURE(other);
     CHECK(nic.protocol == same.protocol);
     CHECK(nic.streams == same.streams);
+    CHECK(nic.handshake_s == same.handshake_s);
   }
 }
 
