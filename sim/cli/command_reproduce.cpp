@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <ostream>
 #include <set>
@@ -81,6 +82,18 @@ void write_batches(const std::vector<BatchRow>& batches, std::ostream& out) {
                          row.ran ? "ran" : "out of memory");
 }
 
+/// What is out of reach: each reason that is no shortfall, with its rows.
+void write_reasons(const Reproduction& reproduction, std::ostream& out) {
+  std::map<std::string, std::vector<const ReproducedRow*>> by_reason;
+  for (const ReproducedRow& row : reproduction.rows)
+    if (!row.reason.empty() && row.shortfall.empty()) by_reason[row.reason].push_back(&row);
+  for (const auto& [reason, rows] : by_reason) {
+    out << fmt::format("out of reach, {} row{}: {}\n", rows.size(), rows.size() > 1 ? "s" : "", reason);
+    for (const ReproducedRow* row : rows)
+      out << fmt::format("  {:+.1f} %  {}, {}, {}\n", 100 * row->error, row->table, row->model, row->setup);
+  }
+}
+
 void write_table(const Reproduction& reproduction, std::ostream& out) {
   std::size_t table_width = 5, model_width = 5, setup_width = 5;
   for (const ReproducedRow& row : reproduction.rows) {
@@ -112,6 +125,7 @@ void write_table(const Reproduction& reproduction, std::ostream& out) {
     if (!row.shortfall.empty())
       out << fmt::format("known shortfall: {}, {}, {} ({:+.1f} %): {}\n", row.table, row.model, row.setup,
                          100 * row.error, row.shortfall);
+  write_reasons(reproduction, out);
   if (!reproduction.batches.empty()) write_batches(reproduction.batches, out);
   for (const Gate& gate : reproduction.gates) out << gate_text(gate);
   for (const std::string& name : reproduction.outdated_shortfalls)

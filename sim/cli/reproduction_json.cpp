@@ -95,6 +95,7 @@ constexpr auto reproduction_fields = [](auto& archive, const Reproduction& repro
     of_row.field("anchor", row.anchor);
     of_row.field("fitted", row.fitted);
     of_row.optional_text("shortfall", row.shortfall);
+    of_row.optional_text("reason", row.reason);
     of_row.optional_text("kind", row.kind);
     of_row.part("low", row.interval.has_value(), [&] {
       const std::array<double, 2> interval = row.interval.value_or(std::array<double, 2>{});

@@ -24,6 +24,7 @@ void read_tolerances(Reproduction& reproduction) {
   reproduction.median_tolerance = share(map, "median");
   reproduction.worst_tolerance = share(map, "worst");
   reproduction.rare_tolerance = share(map, "rare");
+  reproduction.explained_tolerance = share(map, "explained");
   reproduction.order_tolerance = share(map, "order");
   reproduction.bias_tolerance = share(map, "bias");
   if (reproduction.bias_tolerance)

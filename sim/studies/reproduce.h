@@ -32,6 +32,8 @@ struct ReproducedRow {
   bool sets_interval = false;  ///< the interval's width was taken from rows like this, so it does not test it
   std::string
       shortfall{};  ///< why it is off by more than the worst tolerance (results/published/shortfalls.yaml)
+  std::string
+      reason{};  ///< why it is off by more than explained_tolerance; the same as shortfall if there is one
 
   bool outside = false;  ///< the model is known not to hold here (RowRole::outside): shown but not counted
 
@@ -109,6 +111,7 @@ struct Reproduction {
   std::vector<std::string> bias_groups{};            ///< "family", "device"
   std::optional<double> order_tolerance{};           ///< least share of right_order()
   std::optional<double> rare_tolerance{};            ///< most rows that are off by more than 20 %, as a share
+  std::optional<double> explained_tolerance{};       ///< no row is off by more without a reason
   std::optional<std::array<double, 2>> coverage_range{};  ///< of coverage()
   std::string because{};                             ///< why the tolerances are what they are
   std::vector<BatchRow> batches{};                   ///< of memory: no false "fits" is promised for these

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <limits>
@@ -20,6 +21,7 @@ struct Shortfalls {
     std::string table, model, setup, reason;
   };
   std::vector<Row> rows;
+  std::vector<Row> reasons;                  ///< with patterns (fnmatch) of rows that have one in common
   std::map<std::string, std::string> gates;  ///< name -> reason
 };
 
@@ -33,6 +35,14 @@ Shortfalls read_shortfalls(const std::string& of) {
     if (map.has("rows"))
       for (YamlMap& row : map.maps("rows")) {
         read.rows.push_back({row.text("table"), row.text("model"), row.text("setup"), row.text("reason")});
+        row.finish();
+      }
+    if (map.has("reasons"))
+      for (YamlMap& row : map.maps("reasons")) {
+        const auto pattern = [&row](const char* key) {
+          return row.has(key) ? row.text(key) : std::string("*");
+        };
+        read.reasons.push_back({pattern("table"), pattern("model"), pattern("setup"), row.text("reason")});
         row.finish();
       }
     if (map.has("gates")) {
@@ -61,6 +71,29 @@ void mark_rows(Reproduction& reproduction, const std::vector<Shortfalls::Row>& k
   }
 }
 
+/// Gives each row that is off by more than `beyond` its reason: that of its shortfall, else the first whose
+/// patterns it matches.
+void explain_rows(Reproduction& reproduction, const std::vector<Shortfalls::Row>& reasons, double beyond) {
+  std::vector<bool> used(reasons.size());
+  const auto matches = [](const std::string& pattern, const std::string& text) {
+    return ::fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+  };
+  for (ReproducedRow& row : reproduction.rows) {
+    if (!row.tested() || std::abs(row.error) <= beyond) continue;
+    row.reason = row.shortfall;
+    for (std::size_t i = 0; i < reasons.size() && row.reason.empty(); ++i)
+      if (matches(reasons[i].table, row.table) && matches(reasons[i].model, row.model) &&
+          matches(reasons[i].setup, row.setup)) {
+        row.reason = reasons[i].reason;
+        used[i] = true;
+      }
+  }
+  for (std::size_t i = 0; i < reasons.size(); ++i)
+    if (!used[i])
+      reproduction.outdated_shortfalls.push_back(
+          fmt::format("{}, {}, {}", reasons[i].table, reasons[i].model, reasons[i].setup));
+}
+
 double share_beyond(const std::vector<ReproducedRow>& rows, double error) {
   double tested = 0, beyond = 0;
   for (const ReproducedRow& row : rows)
@@ -85,6 +118,17 @@ void judge(Reproduction& reproduction) {
     add("median error", reproduction.median_error(), 0, *reproduction.median_tolerance);
   if (reproduction.worst_tolerance)
     add("worst error", reproduction.worst_error(), 0, *reproduction.worst_tolerance);
+  if (reproduction.explained_tolerance) {
+    explain_rows(reproduction, known.reasons, *reproduction.explained_tolerance);
+    const double unexplained =
+        std::count_if(reproduction.rows.begin(), reproduction.rows.end(), [&](const ReproducedRow& row) {
+          return row.tested() && std::abs(row.error) > *reproduction.explained_tolerance &&
+                 row.reason.empty();
+        });
+    add(fmt::format("share of rows beyond {:.0f} % without a reason",
+                    100 * *reproduction.explained_tolerance),
+        unexplained / static_cast<double>(std::max<std::size_t>(1, reproduction.rows.size())), 0, 0);
+  }
   if (reproduction.rare_tolerance)
     add("share of rows beyond 20 %", share_beyond(reproduction.rows, 0.20), 0, *reproduction.rare_tolerance);
   if (reproduction.bias_tolerance)
