@@ -102,6 +102,7 @@ std::vector<LeftOutRow> cross_validate(const std::vector<Measurement>& measureme
       const Posterior::OnTypicalHost on_host = fit.on_typical_host(fit.rows()[members[i]], hosts);
       row.without_s = on_host.seconds;
       row.host_slope = on_host.slope;
+      row.feed_slope = on_host.feed_slope;
       row.kind = kinds[members[i]];
       const HierarchyRow& fitted = fit.rows()[members[i]];
       const DeviceType& device = hierarchy.devices()[fitted.device];

@@ -40,6 +40,7 @@ struct LeftOutRow {
   double of_kernels = 0;         ///< unseen_kernels_spread
   double host_slope = 0;         ///< of log(without_s) by log(how slow the host is)
   double generation_slope = 0;   ///< the same by log(time of products) where generation_unseen; else 0
+  double feed_slope = 0;         ///< the same by log(time of the copy of a batch from the host's memory)
 };
 
 /// Cross-validation of fit_catalogue: for every group of whole networks, the fit without it, on a typical

@@ -293,6 +293,7 @@ void Hierarchy::add_software_links(Framework framework, ExecutionMode execution,
   kepler.put = [](double v, std::size_t, DeviceType&, Software& s) { s.costs.kepler = v; };
   kepler.terms = {unknown(std::string(to_string(framework)) + ".kepler", 0, 0.2)};
   Link& feed = links.emplace_back();
+  feed.is_feed = true;
   feed.put = [](double v, std::size_t, DeviceType&, Software& s) { s.costs.feed_Bps = v; };
   feed.terms = {unknown("all.feed", std::log(typical_feed_Bps), 0.5),
                 unknown(family + " family.feed", 0, 0.25)};

@@ -49,6 +49,7 @@ class Hierarchy {
     std::size_t parameter = 0;
     bool is_host = false;        ///< how slow the host is
     bool is_generation = false;  ///< SoftwareCosts::kepler
+    bool is_feed = false;        ///< SoftwareCosts::feed_Bps
   };
 
   const std::vector<DeviceType>& devices() const { return devices_; }

@@ -177,16 +177,21 @@ Posterior::OnTypicalHost Posterior::on_typical_host(HierarchyRow row, const Host
   on_host.seconds = seconds_at(typical);
   on_host.slope =
       std::log(seconds_at(typical * factor) / seconds_at(typical / factor)) / (2 * std::log(factor));
-  if (!products_follow_framework(hierarchy_.devices()[row.device])) return on_host;
-  const auto products =
-      std::find_if(links.begin(), links.end(), [](const auto& link) { return link.is_generation; });
-  const double usual = products->value;
-  const auto seconds_with = [&](double times) {
-    products->value = usual * times;
-    return seconds_at(typical);
+  const auto slope_by = [&](Hierarchy::Link& link) {
+    const double usual = link.value;
+    const auto seconds_with = [&](double times) {
+      link.value = usual * times;
+      return seconds_at(typical);
+    };
+    const double slope = std::log(seconds_with(factor) / seconds_with(1 / factor)) / (2 * std::log(factor));
+    link.value = usual;
+    return slope;
   };
-  on_host.generation_slope =
-      std::log(seconds_with(factor) / seconds_with(1 / factor)) / (2 * std::log(factor));
+  for (Hierarchy::Link& link : links) {
+    if (link.is_generation && products_follow_framework(hierarchy_.devices()[row.device]))
+      on_host.generation_slope = slope_by(link);
+    if (link.is_feed) on_host.feed_slope = std::max(0.0, -slope_by(link));  // a rate
+  }
   return on_host;
 }
 

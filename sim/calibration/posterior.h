@@ -50,6 +50,8 @@ class Posterior {
     double slope = 0;
     /// The same by log(time of products), where that is up to the framework (products_follow_framework); else 0.
     double generation_slope = 0;
+    /// The same by log(time of the copy of a batch from the host's memory), for rows that have one; else 0.
+    double feed_slope = 0;
   };
   OnTypicalHost on_typical_host(HierarchyRow row, const HostFactors& hosts);
   /// Standard deviation of log(seconds) that the posterior leaves of a typical step on a device, which is its

@@ -177,17 +177,18 @@ Exit calibrate_leaving_out(const CalibrateArguments& arguments) {
   std::map<std::string, std::vector<double>> sizes;  // of the errors by group
   write_stdout([&](std::ostream& out) {
     out << "left_out,device,model,batch,precision,step,software,execution,layout,measured_images_per_s,"
-           "fitted,left_out_fitted,role,kind,unknown,of_device,of_kernels,host_slope,"
+           "fitted,left_out_fitted,role,kind,unknown,of_device,of_kernels,host_slope,feed_slope,"
            "generation_slope,generation_factors\n";
     for (const LeftOutRow& row : rows) {
       const Measurement& m = row.measurement;
       const double with = m.batch / row.with_s, without = m.batch / row.without_s;
       out << fmt::format(
-          "{},{},{},{:g},{},{},{},{},{},{:.5g},{:.5g},{:.5g},{},{},{},{:.3g},{:.3g},{:.3g},{:.3g},{:.3g}\n",
+          "{},{},{},{:g},{},{},{},{},{},{:.5g},{:.5g},{:.5g},{},{},{},{:.3g},{:.3g},{:.3g},{:.3g},{:.3g},{:."
+          "3g}\n",
           row.group, m.device, m.model, m.batch, to_string(m.precision), to_string(m.step),
           to_string(m.software), to_string(m.execution), to_string(m.layout), m.images_per_s, with, without,
           to_string(m.role), residual_kind_name(row.kind), unknowns_of(row), row.of_device, row.of_kernels,
-          row.host_slope, row.generation_slope, fmt::join(row.generation_factors, " "));
+          row.host_slope, row.feed_slope, row.generation_slope, fmt::join(row.generation_factors, " "));
       sizes[row.group].push_back(std::abs(without / m.images_per_s - 1));
       sizes["all"].push_back(sizes[row.group].back());
     }

@@ -240,7 +240,7 @@ TEST_CASE(
 
 TEST_CASE(
     "sources that were left out of the fit: 75 to 88 % of the figures lie inside their 80 % intervals, and "
-    "53 % of those of the worst tenth of sources") {
+    "55 % of those of the worst tenth of sources") {
   const CsvTable table(data_path("results/published") + "/left_out.csv", {}, {"source", "low", "high"});
   std::multiset<std::string> measured, predicted;
   for (const Measurement& m : read_measurements(data_path("results/published") + "/single_device.csv"))
@@ -282,7 +282,7 @@ TEST_CASE(
   Count of_worst;
   for (std::size_t s = 0; 10 * s < worst.size(); ++s)
     of_worst.inside += worst[s].inside, of_worst.all += worst[s].all;
-  CHECK(of_worst.share() >= 0.53);
+  CHECK(of_worst.share() >= 0.55);
   CHECK(median(widths) < 1.40);  // and sharp: with the spreads of the fit's own rows, 1.31
 }
 

@@ -130,6 +130,26 @@ TEST_CASE("a framework without rows on Kepler is unknown there, however many oth
   }
 }
 
+TEST_CASE("a step depends on the copy of its batch as far as that takes of it, and not at all without one") {
+  std::vector<Measurement> measurements = rows(1);
+  Measurement fed = measurements[0];  // ResNet-50
+  fed.source = "github:c/c@1:x";
+  fed.fed_from_arrays = true;
+  measurements.push_back(fed);
+  std::size_t count = 0;
+  for (const LeftOutRow& row : cross_validate(measurements, LeaveOut::source)) {
+    if (!row.measurement.fed_from_arrays) {
+      CHECK(row.feed_slope == 0);
+      continue;
+    }
+    // Nothing else tells of copies: 5 GB/s, of values of 4 bytes.
+    const double copy_s = row.measurement.batch * 3 * 224 * 224 * 4 / 5e9;
+    CHECK(row.feed_slope == approx(copy_s / row.without_s).epsilon(0.04));
+    ++count;
+  }
+  CHECK(count == 1);
+}
+
 TEST_CASE("families and generations are left out by their names, test rows not at all") {
   std::vector<Measurement> measurements = rows(1);
   measurements.back().role = RowRole::test;  // GTX 1080 Ti
