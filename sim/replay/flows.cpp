@@ -21,6 +21,7 @@ class Expansion {
       : plan_(plan), machine_(machine), listing_(listing), owner_(owner) {}
 
   FlowTable expand() {
+    table_.flows.reserve(count_listed());
     for (std::uint32_t p = 0; p < plan_.patterns.size(); ++p) {
       const Pattern& pattern = plan_.patterns[p];
       if (!owner_.empty() && p > 0 && owner_[p] != owner_[p - 1]) connections_.clear();
@@ -39,6 +40,17 @@ class Expansion {
   }
 
  private:
+  /// Messages that are listed whatever is found out about all-to-alls. (There may be millions: a list that grows would be
+  /// moved several times.)
+  std::size_t count_listed() const {
+    std::size_t count = 0;
+    for (const Pattern& pattern : plan_.patterns)
+      for (const Round& round : pattern.rounds)
+        count += pattern.groups.size() *
+                 (listing_ == Listing::always ? round.message_count() : round.pairs.size());
+    return count;
+  }
+
   template <class T>
   static std::uint32_t size_of(const std::vector<T>& list) {
     return static_cast<std::uint32_t>(list.size());

@@ -2,46 +2,60 @@
 #include "sim/results/classes.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <boost/container_hash/hash.hpp>
 #include <cctype>
+#include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <unordered_set>
 
 namespace convoy::inline results {
 namespace {
 
-void append_bits(std::string& key, double number) {
-  key.append(reinterpret_cast<const char*>(&number), sizeof number);
+std::uint64_t bits(double number) { return std::bit_cast<std::uint64_t>(number); }
+
+/// What devices of one class have in common.
+auto numbers_of(const DeviceResult& device) {
+  std::array<std::uint64_t, 5 + memory_class_count> numbers{
+      bits(device.busy_s), bits(device.sent_bytes), bits(device.received_bytes),
+      bits(device.peak_memory_bytes), bits(device.energy_j)};
+  std::transform(device.memory.begin(), device.memory.end(), numbers.begin() + 5, bits);
+  return numbers;
 }
 
-std::string class_key(const DeviceResult& device) {
-  std::string key;
-  for (const double number :
-       {device.busy_s, device.sent_bytes, device.received_bytes, device.peak_memory_bytes, device.energy_j})
-    append_bits(key, number);
-  for (const double bytes : device.memory) append_bits(key, bytes);
-  return key;
+/// What links of one class have in common beside their names without digits.
+auto numbers_of(const LinkResult& link) { return std::array{bits(link.bytes), bits(link.utilization)}; }
+
+std::string_view family_of(const DeviceResult&) { return {}; }
+std::string family_of(const LinkResult& link) {
+  std::string family;
+  std::copy_if(link.name.begin(), link.name.end(), std::back_inserter(family),
+               [](unsigned char c) { return !std::isdigit(c); });
+  return family;
 }
 
-std::string class_key(const LinkResult& link) {
-  std::string key;
-  for (const char c : link.name)
-    if (!std::isdigit(static_cast<unsigned char>(c))) key += c;
-  append_bits(key, link.bytes);
-  append_bits(key, link.utilization);
-  return key;
-}
-
+/// Merges what is of one class into its first entry.
 template <class T>
 void merge(std::vector<T>& entries) {
-  std::unordered_map<std::string, std::size_t> first;
   std::vector<T> classes;
+  const auto hash = [&](std::size_t c) {
+    std::size_t sum = std::hash<std::string_view>()(family_of(classes[c]));
+    for (const std::uint64_t number : numbers_of(classes[c])) boost::hash_combine(sum, number);
+    return sum;
+  };
+  const auto equal = [&](std::size_t a, std::size_t b) {
+    return numbers_of(classes[a]) == numbers_of(classes[b]) && family_of(classes[a]) == family_of(classes[b]);
+  };
+  std::unordered_set<std::size_t, decltype(hash), decltype(equal)> known(0, hash, equal);
   for (T& entry : entries) {
-    const auto [at, fresh] = first.emplace(class_key(entry), classes.size());
-    if (fresh)
-      classes.push_back(std::move(entry));
-    else
-      classes[at->second].count += entry.count;
+    classes.push_back(std::move(entry));
+    const auto [first, fresh] = known.insert(classes.size() - 1);
+    if (fresh) continue;
+    classes[*first].count += classes.back().count;
+    classes.pop_back();
   }
   entries = std::move(classes);
 }

@@ -2,7 +2,9 @@
 #include "sim/run/wire.h"
 
 #include <array>
+#include <numeric>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "sim/results/field_text.h"
@@ -109,26 +111,37 @@ std::vector<TraceProcess> trace_of_stored(const StoredRun& run) {
 
 // JSON has no zero byte in it, and a network's model is a name.
 std::string encode(const StoredRun& run) {
+  const std::array parts{&run.network_model, &run.trace, &run.result};
   std::string bytes;
-  for (const std::string* part : {&run.network_model, &run.trace, &run.result}) bytes += *part + '\0';
+  bytes.reserve(std::accumulate(parts.begin(), parts.end(), parts.size(),
+                                [](std::size_t sum, const std::string* part) { return sum + part->size(); }));
+  for (const std::string* part : parts) (bytes += *part) += '\0';
   return bytes;
 }
 
-StoredRun decode_stored(const std::string& bytes) {
-  std::array<std::string, 3> parts;
+// The result, which may be most of the memory of a process, stays where it is.
+StoredRun decode_stored(std::string bytes) {
+  StoredRun run;
   std::size_t at = 0;
-  for (std::string& part : parts) {
-    const std::size_t end = bytes.find('\0', at);
+  const auto next = [&] {
+    const std::size_t begin = at, end = bytes.find('\0', at);
     if (end == std::string::npos) throw std::runtime_error("a worker's answer is cut short");
-    part = bytes.substr(at, end - at);
     at = end + 1;
-  }
-  return {std::move(parts[2]), std::move(parts[0]), std::move(parts[1])};
+    return std::string_view(bytes).substr(begin, end - begin);
+  };
+  run.network_model = next();
+  run.trace = next();
+  const std::size_t begin = at;
+  next();
+  bytes.resize(at - 1);
+  bytes.erase(0, begin);
+  run.result = std::move(bytes);
+  return run;
 }
 
 std::string encode(const RunOutput& output) { return encode(stored_form(output, true)); }
-RunOutput decode_output(const std::string& bytes) {
-  const StoredRun run = decode_stored(bytes);
+RunOutput decode_output(std::string bytes) {
+  const StoredRun run = decode_stored(std::move(bytes));
   return {run_of_stored(run), trace_of_stored(run)};
 }
 

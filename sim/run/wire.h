@@ -29,10 +29,10 @@ std::vector<TraceProcess> trace_of_stored(const StoredRun& run);
 
 // The same as one string of bytes, between processes of this program.
 std::string encode(const StoredRun& run);
-StoredRun decode_stored(const std::string& bytes);
+StoredRun decode_stored(std::string bytes);
 
 std::string encode(const RunOutput& output);
-RunOutput decode_output(const std::string& bytes);
+RunOutput decode_output(std::string bytes);
 
 std::string encode(const Assessment& assessment);
 Assessment decode_assessment(const std::string& bytes);

@@ -10,9 +10,9 @@
 namespace convoy::inline search {
 namespace {
 
-template <class T>
-Tried<T> tried(WorkerAnswer answer, T (*decode)(const std::string&)) {
-  if (answer.kind == WorkerAnswer::Kind::done) return {decode(answer.bytes), false, {}};
+template <class T, class Decode>
+Tried<T> tried(WorkerAnswer answer, Decode decode) {
+  if (answer.kind == WorkerAnswer::Kind::done) return {decode(std::move(answer.bytes)), false, {}};
   return {std::nullopt, answer.kind == WorkerAnswer::Kind::input_error, std::move(answer.bytes)};
 }
 
