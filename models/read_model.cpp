@@ -20,6 +20,7 @@
 #include "sim/base/document_kind.h"
 #include "sim/base/key_parts.h"
 #include "sim/base/names.h"
+#include "sim/base/unexpected_value.h"
 
 namespace convoy::inline models {
 namespace {
@@ -42,7 +43,7 @@ void check_parameter(const YamlNode& value, const YamlNode& fallback, const std:
       check_parameter(value.items[i], fallback.items[i], fmt::format("{}[{}]", path, i));
   } else if (fallback.scalar == "true" || fallback.scalar == "false") {
     if (value.kind != YamlNode::Kind::scalar || (value.scalar != "true" && value.scalar != "false"))
-      throw InputError(value.pos, fmt::format("{}: expected true or false, found {}", path, describe(value)));
+      fail_unexpected(value, path, "true or false");
   } else {
     read_integer(value, path, 1, 1'000'000'000);
   }
@@ -381,8 +382,7 @@ Model read_model(const YamlNode& node) {
   const std::string path = "model";
   if (node.kind == YamlNode::Kind::scalar) return read_zoo(node.scalar, node.pos, path);
   if (node.kind != YamlNode::Kind::mapping)
-    throw InputError(node.pos, fmt::format("{}: expected the name of a zoo model or a mapping, found {}",
-                                           path, describe(node)));
+    fail_unexpected(node, path, "the name of a zoo model or a mapping");
   YamlMap map(node, path);
   if (map.has("onnx")) {
     OnnxModel onnx;

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "sim/base/memo.h"
+#include "sim/base/unexpected_value.h"
 #include "topologies/prices.h"
 
 namespace convoy::inline topologies {
@@ -46,8 +47,7 @@ ServerSpec read_catalogue_server(const CatalogueEntry& entry, const std::string&
 ClusterSpec load_cluster(const std::string& written, const SourcePos& pos) {
   const std::string name = catalogue_name(CatalogueKind::cluster, written);
   const YamlNode node = load_catalogue_entry(CatalogueKind::cluster, name, pos).node;
-  if (node.kind != YamlNode::Kind::mapping)
-    throw InputError(node.pos, fmt::format("expected a mapping (key: value), found {}", describe(node)));
+  if (node.kind != YamlNode::Kind::mapping) fail_unexpected(node, "", "a mapping (key: value)");
   ClusterSpec cluster = read_cluster(node);
   cluster.name = name;
   return cluster;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/key_parts.h"
+#include "sim/base/unexpected_value.h"
 #include "topologies/cluster_keys.h"
 
 namespace convoy::inline topologies {
@@ -197,8 +198,7 @@ std::array<Efficiency, 4> read_efficiency(YamlMap& device) {
     return result;
   }
   if (node.kind != YamlNode::Kind::mapping)
-    device.fail("efficiency", fmt::format("expected a number such as 0.7 or a mapping of shares, found {}",
-                                          describe(node)));
+    fail_unexpected(node, device.path_of("efficiency"), "a number such as 0.7 or a mapping of shares");
   EfficiencyDraft draft;
   const YamlMap map = device.map("efficiency");
   read_part(draft_keys(), map, draft);

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "sim/base/names.h"
+#include "sim/base/unexpected_value.h"
 
 namespace convoy::inline base {
 namespace {
@@ -16,8 +17,7 @@ namespace {
 }
 
 void require_scalar(const YamlNode& node, const std::string& path, std::string_view expected) {
-  if (node.kind != YamlNode::Kind::scalar)
-    fail_at(node.pos, path, fmt::format("expected {}, found {}", expected, describe(node)));
+  if (node.kind != YamlNode::Kind::scalar) fail_unexpected(node, path, expected);
 }
 
 std::string range_text(double min, double max) {
@@ -36,7 +36,7 @@ std::string read_text(const YamlNode& node, const std::string& path) {
 double read_number(const YamlNode& node, const std::string& path, double min, double max) {
   require_scalar(node, path, "a number");
   const std::optional<double> value = node.quoted ? std::nullopt : parse_number(node.scalar);
-  if (!value) fail_at(node.pos, path, fmt::format("expected a number, found {}", describe(node)));
+  if (!value) fail_unexpected(node, path, "a number");
   if (*value < min || *value > max)
     fail_at(node.pos, path,
             fmt::format("{} is out of range: {} is allowed", node.scalar, range_text(min, max)));
@@ -48,8 +48,7 @@ std::int64_t read_integer(const YamlNode& node, const std::string& path, std::in
   const bool octal_look = node.scalar.size() > 1 && node.scalar[0] == '0' &&
                           std::isdigit(static_cast<unsigned char>(node.scalar[1]));
   const std::optional<double> value = node.quoted || octal_look ? std::nullopt : parse_number(node.scalar);
-  if (!value || *value != std::floor(*value))
-    fail_at(node.pos, path, fmt::format("expected a whole number, found {}", describe(node)));
+  if (!value || *value != std::floor(*value)) fail_unexpected(node, path, "a whole number");
   if (*value < static_cast<double>(min) || *value > static_cast<double>(max))
     fail_at(node.pos, path,
             fmt::format("{} is out of range: {} is allowed", node.scalar,
@@ -68,8 +67,7 @@ double read_quantity(const YamlNode& node, const std::string& path, Dimension di
 }
 
 YamlMap::YamlMap(const YamlNode& node, std::string path) : node_(&node), path_(std::move(path)) {
-  if (node.kind != YamlNode::Kind::mapping)
-    fail_at(node.pos, path_, fmt::format("expected a mapping (key: value), found {}", describe(node)));
+  if (node.kind != YamlNode::Kind::mapping) fail_unexpected(node, path_, "a mapping (key: value)");
 }
 
 bool YamlMap::has(std::string_view key) const {
@@ -138,7 +136,7 @@ bool YamlMap::flag_or(std::string_view key, bool fallback) {
     if (value->scalar == "true") return true;
     if (value->scalar == "false") return false;
   }
-  fail(key, fmt::format("expected true or false, found {}", describe(*value)));
+  fail_unexpected(*value, path_of(key), "true or false");
 }
 
 std::int64_t YamlMap::integer(std::string_view key, std::int64_t min, std::int64_t max) {

@@ -15,6 +15,7 @@
 #include "sim/costs/residuals.h"
 #include "sim/results/json_writer.h"
 #include "sim/run/search/search_spec.h"
+#include "sim/run/sweep_hint.h"
 
 namespace convoy::inline runs {
 namespace {
@@ -335,7 +336,9 @@ YamlNode Experiment::resolved(std::size_t index) const {
   return tree;
 }
 
-Point Experiment::point(std::size_t index) const { return read_point(resolved(index)); }
+Point Experiment::point(std::size_t index) const {
+  return hinting_at_sweep(*this, index, [&] { return read_point(resolved(index)); });
+}
 
 namespace {
 

@@ -22,6 +22,7 @@
 #include "sim/run/evaluate.h"
 #include "sim/run/learning.h"
 #include "sim/run/search/search_spec.h"
+#include "sim/run/sweep_hint.h"
 #include "sim/run/timeline.h"
 #include "sim/run/trace.h"
 #include "strategies/strategy.h"
@@ -273,7 +274,8 @@ std::string Preparer::read_parts(const Point& point) {
 }
 
 PreparedRun Preparer::prepare(std::size_t index, const YamlNode* instead, Detail detail) {
-  PreparedRun run = prepare(point(index), instead, {}, detail);
+  PreparedRun run =
+      hinting_at_sweep(*experiment_, index, [&] { return prepare(point(index), instead, {}, detail); });
   run.id = point_id(index);
   run.coordinates = experiment_->coordinates(index);
   return run;

@@ -22,6 +22,7 @@
 #include "sim/run/search/search.h"
 #include "sim/run/shared_counts.h"
 #include "sim/run/store/point_key.h"
+#include "sim/run/sweep_hint.h"
 #include "sim/run/warnings.h"
 #include "sim/run/wire.h"
 #include "sim/run/workers.h"
@@ -164,7 +165,8 @@ StoreSubject make_subject(Preparer& preparer, const std::string& file,
   if (options) keys.emplace(*options);
   for (std::size_t i = 0; i < experiment.size(); ++i) {
     const YamlNode resolved = experiment.resolved(i);
-    const std::string inputs = preparer.read_parts(read_point(resolved));
+    const std::string inputs =
+        hinting_at_sweep(experiment, i, [&] { return preparer.read_parts(read_point(resolved)); });
     subject.keys.push_back(keys ? keys->key(resolved, inputs) : point_id(i));
     subject.points.push_back(to_flow(mapping_of(experiment.coordinates(i))));
   }

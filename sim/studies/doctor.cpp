@@ -18,6 +18,7 @@
 #include "sim/run/evaluate.h"
 #include "sim/run/search/search.h"
 #include "sim/run/sweep.h"
+#include "sim/run/sweep_hint.h"
 #include "sim/run/workers.h"
 #include "sim/studies/measure.h"
 
@@ -269,7 +270,7 @@ Diagnosis diagnose(const Experiment& experiment, std::size_t jobs, const DoctorP
   diagnosis.experiment = experiment.name();
   Preparer preparer(experiment);
   for (std::size_t i = 0; i < experiment.size(); ++i) {
-    preparer.read_parts(experiment.point(i));
+    hinting_at_sweep(experiment, i, [&] { return preparer.read_parts(experiment.point(i)); });
     DoctorRun& run = diagnosis.runs.emplace_back();
     run.id = point_id(i);
     run.point = experiment.coordinates(i);

@@ -87,7 +87,8 @@ TEST_CASE("wrong input: a value of the wrong type") {
   refused("batch_per_device: 8", "batch_per_device: eight",
           "10:30: training.batch_per_device: expected a whole number, found 'eight'");
   refused("batch_per_device: 8", "batch_per_device: [8]",
-          "10:30: training.batch_per_device: expected a whole number, found a list");
+          "10:30: training.batch_per_device: expected a whole number, found a list; a sweep tries several "
+          "values: sweep: {training.batch_per_device: [...]}");
   refused("experiment: small", "experiment: [small]", "1:13: experiment: expected a text, found a list");
   refused("precision: fp32, opt", "precision: fp31, opt",
           "10:44: training.precision: unknown value 'fp31' (did you mean 'fp32'?); allowed: fp32, tf32, "

@@ -11,6 +11,7 @@
 #include "sim/run/search/prior_bound.h"
 #include "sim/run/search/ranking.h"
 #include "sim/run/search/try_out.h"
+#include "sim/run/sweep_hint.h"
 #include "sim/search/best_first.h"
 #include "sim/search/standing.h"
 #include "strategies/strategy.h"
@@ -233,7 +234,8 @@ void require_one(Preparer& preparer, std::size_t index, const SearchSpec& spec, 
 
 Search::Search(Preparer& preparer, std::size_t index) : preparer_(preparer), index_(index) {
   const Point point = preparer.experiment().point(index);
-  spec_ = read_search(point.strategy, preparer.cluster(point.cluster));
+  spec_ = hinting_at_sweep(preparer.experiment(), index,
+                           [&] { return read_search(point.strategy, preparer.cluster(point.cluster)); });
   require_one(preparer, index, spec_, point.training);
 }
 
