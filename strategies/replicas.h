@@ -10,6 +10,7 @@
 
 namespace convoy::inline strategies {
 
+/// How many images of a batch each device gets: the same number, or in proportion to its speed.
 enum class Shares : std::uint8_t { equal, speed };
 /// The key `shares` of a strategy with replicas.
 template <class Options>
@@ -20,9 +21,9 @@ Key<Options> shares_key(Shares Options::*field) {
 
 /// Devices that hold a replica each and get the same number of images: one role of a data-parallel plan.
 struct ReplicaClass {
-  std::uint32_t device_type;
-  std::int64_t images;
-  std::vector<EndpointId> devices;
+  std::uint32_t device_type;                     ///< index into Machine::device_types
+  std::int64_t images;                           ///< of one device in a step
+  std::vector<EndpointId> devices;               ///< those that hold a replica
   std::vector<std::int64_t> micro_batches = {};  ///< images of each, where BatchSpec::dealt gives them
 };
 

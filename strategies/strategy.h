@@ -27,10 +27,10 @@ class CostTable;
 
 /// What a strategy may look at.
 struct StrategyInput {
-  const TrainingGraph& graph;
-  const Machine& machine;
-  const CostModel& cost;
-  BatchSpec batch;
+  const TrainingGraph& graph;  ///< what is to be computed
+  const Machine& machine;      ///< on what
+  const CostModel& cost;       ///< how long it takes
+  BatchSpec batch;             ///< images of a step
   bool meaning = false;  ///< the plan says what its tasks mean (Plan::meaning), as far as the strategy can
   /// Of `graph`, kept by who plans it again and again; nullptr: made anew where it is needed.
   const WholeNetwork* network = nullptr;
@@ -38,7 +38,7 @@ struct StrategyInput {
 
 /// What no step of a strategy stays below, known before anything of it is planned.
 struct StepFloor {
-  double step_s = 0;
+  double step_s = 0;        ///< of every step, on average
   std::int64_t images = 0;  ///< of a step, over all devices
   std::string text;         ///< for people: "at least 12 ms a step for computing"
 };
@@ -100,9 +100,10 @@ std::unique_ptr<Strategy> read_strategy(const YamlNode& node);
 
 /// A row of the registry: `convoy show strategies`, error messages and documentation read it.
 struct StrategyEntry {
-  std::string_view kind;
-  std::string_view summary;
+  std::string_view kind;      ///< what `strategy.kind` calls it
+  std::string_view summary;   ///< one line, without a full stop
   std::vector<KeyText> keys;  ///< of the tables that `read` goes by
+  /// Reads its keys from the mapping, all but `kind`. @throws InputError
   std::unique_ptr<Strategy> (*read)(YamlMap& map);
   /// What `kind: auto` tries of it unless told otherwise: a YAML list of mappings without `kind`, whose lists
   /// of values span products. $nodes and $devices stand for the cluster's, $rows and $columns for the
@@ -111,9 +112,11 @@ struct StrategyEntry {
   std::string_view candidates = "";
   /// The key whose value decides which of its keys there are, if one does, and its variants (KeySection).
   std::string decided_by = {};
-  std::vector<KeySection> variants = {};
+  std::vector<KeySection> variants = {};  ///< by value of `decided_by`
 };
+/// All kinds of strategies, those of add_strategy() last.
 const std::vector<StrategyEntry>& strategy_registry();
+/// The row of a kind.
 /// @throws std::out_of_range where there is no such kind
 const StrategyEntry& strategy_entry(std::string_view kind);
 

@@ -40,22 +40,26 @@ Keys<NicSpec> payload_keys();
 Keys<NicSpec> protocol_keys();
 /// Keys of equal cables: all of NicSpec's but `nics`, which only fabrics with switches have.
 Keys<NicSpec> cable_keys();
+/// All keys of NicSpec, for fabrics with switches.
 Keys<NicSpec> nic_keys();
-/// Read by these tables. @throws InputError
+/// What the mapping says by cable_keys(). @throws InputError
 NicSpec read_cable(YamlMap& map);
+/// What the mapping says by nic_keys(). @throws InputError
 NicSpec read_nic(YamlMap& map);
 
 /// A host as the fabric sees it. Hosts may have NICs of different speed.
 struct FabricHost {
-  std::string name;
-  NicSpec nic;
+  std::string name;  ///< of its links, "n0"
+  NicSpec nic;       ///< its own, or the fabric's
   bool own_rate =
       false;  ///< nic.bandwidth_Bps is this host's (`nic_bandwidth`, `nic_spread`), not the fabric's
   std::uint32_t index = 0;  ///< into Machine::hosts
 };
 
+/// Where a message enters or leaves a fabric.
 struct FabricPort {
-  std::uint32_t host = 0, nic = 0;
+  std::uint32_t host = 0;  ///< index into the hosts of Fabric::build
+  std::uint32_t nic = 0;   ///< of the host, from 0
 };
 
 /// The ways through a fabric that has been built.
@@ -75,9 +79,10 @@ class FabricRoutes {
 /// What joins hosts (`fabric:`). Immutable.
 class Fabric {
  public:
+  /// @param map the mapping `fabric:`, whose place errors name
   Fabric(const YamlMap& map, const NicSpec& nic) : nic_(nic), pos_(map.pos()), path_(map.path()) {}
   virtual ~Fabric() = default;
-  const NicSpec& nic() const { return nic_; }
+  const NicSpec& nic() const { return nic_; }  ///< of the hosts that have none of their own
   /// Whether a host's NIC may have a bandwidth of its own (`nic_bandwidth`).
   virtual bool has_nics() const { return true; }
   /// Whether hosts that bring different fabrics of this kind can be joined by it, each with its own NIC.
@@ -102,20 +107,23 @@ std::shared_ptr<const Fabric> read_fabric(const YamlNode& node, const std::strin
 
 /// A row of the registry: error messages, `convoy show` and documentation read it.
 struct FabricEntry {
-  std::string_view kind;
-  std::string_view summary;
+  std::string_view kind;      ///< what `fabric.kind` calls it
+  std::string_view summary;   ///< one line, without a full stop
   std::vector<KeyText> keys;  ///< of the table that `read` goes by
+  /// Reads its keys from the mapping, all but `kind`. @throws InputError
   std::shared_ptr<const Fabric> (*read)(YamlMap& map);
 };
+/// All kinds of fabrics.
 const std::vector<FabricEntry>& fabric_registry();
 
 /// The NICs of all hosts as links, "n0.nic" or "n0.nic2", each with half of the latency and of the message
 /// overhead: up is towards the switch.
 class NicLinks {
  public:
+  /// Adds the links of all NICs to `links`.
   NicLinks(std::span<const FabricHost> hosts, LinkTable& links);
-  LinkId up(FabricPort port) const { return first_[port.host] + 2 * port.nic; }
-  LinkId down(FabricPort port) const { return up(port) + 1; }
+  LinkId up(FabricPort port) const { return first_[port.host] + 2 * port.nic; }  ///< out of the host
+  LinkId down(FabricPort port) const { return up(port) + 1; }                    ///< into the host
 
  private:
   std::vector<LinkId> first_;
@@ -129,9 +137,11 @@ class StackLinks {
   /// @param capacity_Bps of each host: the sum of its cables
   StackLinks(std::span<const FabricHost> hosts, std::span<const double> capacity_Bps,
              double message_overhead_s, LinkTable& links);
+  /// Appends the link out of the host, if there is one.
   void append_up(std::uint32_t host, std::vector<LinkId>& links) const {
     if (there_) links.push_back(first_ + 2 * host);
   }
+  /// Appends the link into the host, if there is one.
   void append_down(std::uint32_t host, std::vector<LinkId>& links) const {
     if (there_) links.push_back(first_ + 2 * host + 1);
   }

@@ -8,9 +8,9 @@ namespace convoy::inline base {
 
 /// The place of a piece of input. Lines and columns count from 1; 0 means "no particular place".
 struct SourcePos {
-  std::string file;
-  int line = 0;
-  int column = 0;
+  std::string file;  ///< as the user named it, or "--set PATH"; "": no file
+  int line = 0;      ///< from 1
+  int column = 0;    ///< from 1
   bool operator==(const SourcePos&) const = default;
 };
 
@@ -18,6 +18,7 @@ struct SourcePos {
 /// The program ends with exit code 2 and writes nothing.
 class InputError : public std::runtime_error {
  public:
+  /// @param message what is wrong, and what is allowed
   InputError(const SourcePos& pos, const std::string& message);
 };
 

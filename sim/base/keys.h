@@ -21,15 +21,15 @@ namespace convoy::inline base {
 /// and everything that looks up keys read it. The factories below make it together with the function that
 /// reads the key.
 struct KeyText {
-  std::string name;
-  std::string values;  ///< what may be written; the default comes first
-  std::string meaning;
+  std::string name;                       ///< as it is written
+  std::string values;                     ///< what may be written; the default comes first
+  std::string meaning;                    ///< for people, without a full stop
   std::vector<std::string> choices = {};  ///< all names, if the value is one of several names
   bool takes_list = false;                ///< its value is always a list, not one of several values to try
   std::vector<KeyText> parts = {};  ///< the keys of its value, if that is a mapping or a list of mappings
-  ValueForm form = {};
-  std::string otherwise = {};  ///< what applies without the key; "" where nothing does
-  bool required = false;       ///< wherever the mapping is written
+  ValueForm form = {};              ///< what may be written, for schemas
+  std::string otherwise = {};       ///< what applies without the key; "" where nothing does
+  bool required = false;            ///< wherever the mapping is written
 };
 
 /// @param otherwise what applies without the key: "none", "25MiB", "the device's"; "" for a required key
@@ -46,7 +46,7 @@ struct KeySection {
   /// The key whose value decides which variant a mapping is ("kind"); "": the first variant whose name is a
   /// key of the mapping, else the last.
   std::string decided_by = {};
-  std::vector<KeySection> variants = {};
+  std::vector<KeySection> variants = {};  ///< each with all keys that it takes
   /// Further keys, whose names the document chooses, have values of this form; nothing: there are none.
   std::optional<ValueForm> further = {};
   std::vector<std::string> further_names = {};  ///< all names that those keys may have; none: any
@@ -57,7 +57,7 @@ struct KeySection {
 /// documentation. Defaults are those of a fresh `Options{}`.
 template <class Options>
 struct Key {
-  KeyText text;
+  KeyText text;  ///< its documentation
   /// Reads the key from the mapping into the options. @throws InputError
   std::function<void(YamlMap& map, Options& options)> read;
 

@@ -32,28 +32,33 @@ class YamlMap {
   const YamlNode& node(std::string_view key, const std::vector<std::string>& allowed = {});
   const YamlNode* find(std::string_view key);  ///< nullptr if absent
 
-  YamlMap map(std::string_view key);
+  YamlMap map(std::string_view key);                ///< a mapping
   std::vector<YamlMap> maps(std::string_view key);  ///< a list of mappings
 
-  std::string text(std::string_view key);
+  std::string text(std::string_view key);  ///< any scalar
+  /// As text(); `fallback` without the key.
   std::string text_or(std::string_view key, std::string fallback);
   /// The index of the value in `allowed`; any other value is an error that lists them.
   /// @param or_else what else the key may be, which the caller has already handled: the error names it too
   std::size_t choice(std::string_view key, const std::vector<std::string>& allowed,
                      std::string_view or_else = {});
+  /// As choice(); `fallback` without the key.
   std::size_t choice_or(std::string_view key, const std::vector<std::string>& allowed, std::size_t fallback);
-  bool flag_or(std::string_view key, bool fallback);
+  bool flag_or(std::string_view key, bool fallback);  ///< true or false
 
   /// A whole number in [min, max]. `1e6` and `1000000` are whole; `2.5`, `010` and `"3"` are not.
   std::int64_t integer(std::string_view key, std::int64_t min, std::int64_t max = max_integer);
+  /// As integer(); `fallback` without the key.
   std::int64_t integer_or(std::string_view key, std::int64_t fallback, std::int64_t min,
                           std::int64_t max = max_integer);
   /// A finite number in [min, max] without a unit.
   double number(std::string_view key, double min, double max = std::numeric_limits<double>::max());
+  /// As number(); `fallback` without the key.
   double number_or(std::string_view key, double fallback, double min,
                    double max = std::numeric_limits<double>::max());
   /// A number with its unit, in SI base units, never negative. `positive`: zero is an error too.
   double quantity(std::string_view key, Dimension dimension, bool positive = false);
+  /// As quantity(); `fallback` without the key.
   double quantity_or(std::string_view key, Dimension dimension, double fallback, bool positive = false);
 
   /// Every key that has not been read is unknown: InputError with the nearest known key.
@@ -62,10 +67,10 @@ class YamlMap {
   /// Reads every key of the mapping, in order (for mappings whose keys are names chosen by the user).
   std::vector<std::string> keys();
 
-  std::string path_of(std::string_view key) const;
-  const std::string& path() const { return path_; }
-  const SourcePos& pos() const { return node_->pos; }
-  const SourcePos& pos(std::string_view key) const;  ///< of the key's value, or of the mapping if absent
+  std::string path_of(std::string_view key) const;     ///< "strategy.bucket", for messages
+  const std::string& path() const { return path_; }    ///< of the mapping, for messages
+  const SourcePos& pos() const { return node_->pos; }  ///< of the mapping
+  const SourcePos& pos(std::string_view key) const;    ///< of the key's value, or of the mapping if absent
 
   /// Reports an error at the key's value (or at the mapping if the key is absent).
   [[noreturn]] void fail(std::string_view key, const std::string& message) const;

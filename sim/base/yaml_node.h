@@ -15,17 +15,18 @@ namespace convoy::inline base {
 /// however it was written (number_spelling), so that no reader of the tree can distinguish 16.0 from 16; a
 /// text that looks like a number is quoted.
 struct YamlNode {
+  /// null: nothing is written, or `null`. scalar: a text, a number, true or false.
   enum class Kind { null, scalar, sequence, mapping };
-  YamlNode();  // in the .cpp: only there are pairs of nodes complete
-  Kind kind = Kind::null;
-  std::string scalar;
-  bool quoted = false;                                    ///< '1' in quotes is a text, 1 is a number
-  std::vector<YamlNode> items;                            ///< of a sequence
+  YamlNode();                   // in the .cpp: only there are pairs of nodes complete
+  Kind kind = Kind::null;       ///< which of the members below count
+  std::string scalar;           ///< its text, without quotes
+  bool quoted = false;          ///< '1' in quotes is a text, 1 is a number
+  std::vector<YamlNode> items;  ///< of a sequence
   std::vector<std::pair<std::string, YamlNode>> entries;  ///< of a mapping, in the order written
-  SourcePos pos;
+  SourcePos pos;                                          ///< position of the value
   SourcePos key_pos;  ///< position of this value's key, if it is the value of a mapping
 
-  const YamlNode* find(std::string_view key) const;
+  const YamlNode* find(std::string_view key) const;  ///< of a mapping; nullptr if it has no such key
 };
 
 /// What the user wrote where something else was expected: "a list", "a mapping", "'abc'", "nothing".

@@ -8,7 +8,7 @@
 namespace convoy::inline collectives {
 
 /// Adds an all-reduce algorithm behind those of the table, for programs that are built with convoy as a library
-/// (docs/extending.md#in-a-program-of-your-own). It scatters nothing.
+/// (docs/extending.md, "In a program of your own"). It scatters nothing.
 /// @param name what `algorithm` of a strategy calls it
 /// @param auto_ranks `auto` considers it for up to this many ranks; 0: never
 /// @pre nothing has looked at the table yet: called at the beginning of main, before add_strategy(), since keys of

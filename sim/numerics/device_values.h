@@ -42,8 +42,8 @@ class DeviceValues {
   void forget(std::int64_t micro_batch);
 
   /// Runs an operation of the training graph that is no update. @param first image of the batch
-  /// @param now counts events; @param began the one at which the operation's task began: what has come since
-  /// is not waited for
+  /// @param began of the events of the step (`now` elsewhere), the one at which the operation's task began: what
+  /// has come since is not waited for
   /// @param gradients get those of parameters added to them
   void run(const OpMeaning& means, std::int64_t first, std::uint64_t began,
            const ParameterValues<Real>& parameters, ParameterValues<Real>& gradients);

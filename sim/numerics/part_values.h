@@ -77,13 +77,14 @@ class PartValues {
   PartValues(const PartLesson& parts, std::string name, EndpointId id);
   const PartLesson& lesson() const { return parts_; }
 
-  /// As DeviceValues. @param first of the images that the device's group has of the micro-batch
+  /// As DeviceValues.
   void begin_step(std::int64_t step, std::int64_t position, double loss_scale);
   /// The device keeps these parameters of a layer. Others it has when they have come.
   void keep_parameters(std::uint32_t layer, Box part) { kept_[layer] = std::move(part); }
   void take_parameters(std::uint32_t layer, Box part, std::uint64_t now) {
     come_parameters_[layer].push_back({std::move(part), now});
   }
+  /// As DeviceValues. @param first of the images that the device's group has of the micro-batch
   void run(const OpMeaning& means, std::int64_t first, std::uint64_t began,
            const ParameterValues<Real>& parameters, ParameterValues<Real>& gradients);
 

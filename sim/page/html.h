@@ -21,10 +21,10 @@ struct HtmlRow {
 
 /// A table that a keyboard can scroll where the window is narrower.
 std::string html_table(const std::vector<HtmlColumn>& columns, const std::vector<HtmlRow>& rows);
-/// <table> alone.
+/// `<table>` alone.
 std::string html_plain_table(const std::vector<HtmlColumn>& columns, const std::vector<HtmlRow>& rows);
 
-/// <p>, with a class of the style sheet if one is given.
+/// `<p>`, with a class of the style sheet if one is given.
 std::string html_paragraph(std::string_view text, std::string_view style = {});
 
 /// A drawing with its caption below it; the caption may be empty.

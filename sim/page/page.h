@@ -6,7 +6,7 @@
 
 namespace convoy::inline page {
 
-/// A page from <!DOCTYPE html> to </html> that loads nothing: its style sheet and one script are inside, and its content security
+/// A page from `<!DOCTYPE html>` to `</html>` that loads nothing: its style sheet and one script are inside, and its content security
 /// policy allows no others. Without the script it reads the same; with it, tables can be sorted and filtered (interactive.js).
 /// @param title of the window; escaped here
 /// @param body  HTML

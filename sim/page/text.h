@@ -15,8 +15,8 @@ std::size_t width_of(std::string_view text);
 /// At most `longest` columns; a longer text ends in "...".
 std::string shortened(std::string text, std::size_t longest = 40);
 
-/// The last key of a dotted path, in which a key that itself contains dots is quoted: `fabric.bandwidth` of
-/// `cluster.server."fabric.bandwidth"`.
+/// The last key of a dotted path, in which a key that itself contains dots is quoted: "fabric.bandwidth" of
+/// cluster.server."fabric.bandwidth".
 std::string last_key(const std::string& path);
 
 /// Three significant digits, or the whole number if it has more, and two below 0.1, so that nothing but 0 is

@@ -18,25 +18,22 @@
 
 namespace convoy::inline plans {
 
-/// A plan is what a strategy decides, as plain values: what each device computes, what is sent to which
-/// device, and what waits for what. It is written by role: the members of a role run the same program, so the
-/// plan of 16,384 equal replicas is one program. Nothing here depends on how a plan is replayed.
-
 using TaskId = std::uint32_t;  ///< index into Role::program
 using CommId = std::uint32_t;  ///< index into Plan::communications
 
+/// Memory that an operation takes or gives back.
 struct MemoryDelta {
-  MemoryClass memory_class;
-  double bytes;  ///< > 0
+  MemoryClass memory_class;  ///< of what is stored there
+  double bytes;              ///< > 0
 };
 
 /// One operation as a member of the role executes it.
 struct PlanOp {
-  static constexpr OpId of_plan = 0xffffffff;
+  static constexpr OpId of_plan = 0xffffffff;  ///< see `operation`
 
-  std::string name;  ///< "conv1.forward" or "conv1.forward #3" for micro-batch 3
-  Work work;
-  double images;
+  std::string name;                    ///< "conv1.forward" or "conv1.forward #3" for micro-batch 3
+  Work work;                           ///< what it costs, for the cost model
+  double images;                       ///< that it computes
   std::vector<MemoryDelta> allocates;  ///< when it starts
   std::vector<MemoryDelta> frees;      ///< when it has ended
   /// The operation of the graph that it is, or of which it is a share; `of_plan` if the graph has no such
@@ -49,21 +46,22 @@ struct PlanOp {
 /// are done and, with a stream, when every earlier task of the program on the same stream is done (streams
 /// are in order).
 struct Task {
+  /// What a task does.
   enum class Kind : std::uint8_t {
     compute,     ///< runs `ops` in order on the member (a device: cost model; a host: see host_seconds)
     collective,  ///< takes part in `comm`; done when the member's part is done
     send,        ///< starts this member's messages of `comm`; done when they have been delivered
     receive,     ///< done when all messages of `comm` to this member have been delivered
   };
-  static constexpr int no_stream = -1;
+  static constexpr int no_stream = -1;  ///< it waits only for `after`
 
-  std::string name;
-  Kind kind = Kind::compute;
-  int stream = 0;  ///< index into Role::streams, or no_stream
-  std::vector<TaskId> after;
-  std::vector<PlanOp> ops;  ///< compute on a device
-  double seconds = 0;       ///< compute on a host: its length (hosts have no cost model)
-  CommId comm = 0;          ///< the other kinds
+  std::string name;           ///< for traces and messages
+  Kind kind = Kind::compute;  ///< decides which of the members below count
+  int stream = 0;             ///< index into Role::streams, or no_stream
+  std::vector<TaskId> after;  ///< what has to be done before
+  std::vector<PlanOp> ops;    ///< compute on a device
+  double seconds = 0;         ///< compute on a host: its length (hosts have no cost model)
+  CommId comm = 0;            ///< the other kinds
   /// Compute on a device: a further step begins with this task (Plan::steps). The host begins to issue the
   /// operations of that step then, as it does at the beginning of a program.
   bool begins_step = false;
@@ -91,8 +89,8 @@ struct RepeatedTasks {
 
 /// Members and their common program. All members are devices, or all are hosts.
 struct Role {
-  std::string name;  ///< "worker", "server", "stage 2"
-  std::vector<EndpointId> members;
+  std::string name;                                         ///< "worker", "server", "stage 2"
+  std::vector<EndpointId> members;                          ///< all devices, or all hosts
   std::vector<std::string> streams;                         ///< stream 0 is the compute stream of a device
   SharedList<Task> program;                                 ///< copies of a plan share it
   std::array<double, memory_class_count> resident_bytes{};  ///< of each member, throughout the step
@@ -110,12 +108,14 @@ struct Role {
 /// Each of `senders` sends to each of `receivers` except itself, without a list of the pairs: sender i sends
 /// receiver j the part senders[i].share * receivers[j].share of Communication::bytes.
 struct AllToAll {
+  /// One member's share of what is sent or received.
   struct Part {
     std::uint32_t member;  ///< position in the group; at most once among senders and once among receivers
-    double share;
+    double share;          ///< from 0 to 1
     bool operator==(const Part&) const = default;
   };
-  std::vector<Part> senders, receivers;
+  std::vector<Part> senders;    ///< who sends
+  std::vector<Part> receivers;  ///< who receives
   bool operator==(const AllToAll&) const = default;
 };
 
@@ -128,6 +128,7 @@ struct RotatingShares {
   std::uint32_t first = 0;     ///< each begins with its own share; ring - 1: with its predecessor's
   std::vector<double> shares;  ///< of Communication::bytes, for the position of each pair
 
+  /// What the pair at this position carries in a repetition, counted from 0.
   double share(std::size_t pair, std::uint32_t repetition) const {
     const std::size_t position = pair % ring;
     return shares[pair - position + (position + first + ring - repetition) % ring];
@@ -138,10 +139,10 @@ struct RotatingShares {
 /// Messages that start together: from sender to receiver (positions in the group). The whole round is
 /// repeated `repeat` times, each time with the same pairs.
 struct Round {
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;  ///< sender and receiver
   std::vector<double>
       fractions;  ///< of Communication::bytes that each pair carries; one value may stand for all pairs
-  std::uint32_t repeat = 1;
+  std::uint32_t repeat = 1;              ///< how often it takes place
   std::optional<AllToAll> all_to_all{};  ///< where given, its messages; `pairs` and `fractions` are empty
   /// The latency of each message in each repetition, which replaces that of its route: for rounds that stand
   /// for the steps of a library (nccl_pattern.h). Not for an all-to-all.
@@ -150,6 +151,7 @@ struct Round {
   /// members proceed in step.
   std::optional<RotatingShares> rotation{};
 
+  /// What the pair at this position carries, of Communication::bytes.
   double fraction(std::size_t pair) const { return fractions.size() == 1 ? fractions[0] : fractions[pair]; }
   std::uint64_t message_count() const;  ///< of one repetition
   double largest_fraction() const;      ///< of a message
@@ -198,14 +200,15 @@ enum class CommPurpose : std::uint8_t {
   other,
 };
 
+/// A collective, or messages that are sent and received: a pattern with a size.
 struct Communication {
-  std::string name;           ///< "all-reduce bucket 3", "push conv1.weight"
-  std::uint32_t pattern = 0;  ///< index into Plan::patterns
-  double bytes = 0;
-  Fidelity fidelity = Fidelity::automatic;
-  double overhead_s = 0;  ///< before the first round (kernel launch, rendezvous)
-  CommPurpose purpose = CommPurpose::other;
-  std::uint32_t meaning = no_meaning;  ///< index into Meaning::communications
+  std::string name;                          ///< "all-reduce bucket 3", "push conv1.weight"
+  std::uint32_t pattern = 0;                 ///< index into Plan::patterns
+  double bytes = 0;                          ///< of which the fractions of the pattern's rounds are parts
+  Fidelity fidelity = Fidelity::automatic;   ///< of a collective
+  double overhead_s = 0;                     ///< before the first round (kernel launch, rendezvous)
+  CommPurpose purpose = CommPurpose::other;  ///< for reports
+  std::uint32_t meaning = no_meaning;        ///< index into Meaning::communications
 };
 
 /// Servers that answer each message by a rule instead of a program, and clients that repeat their programs,
@@ -214,25 +217,28 @@ struct Communication {
 /// `pull` once. Servers are hosts with empty programs. A server's CPUs add up gradients at
 /// HostType::reduce_bandwidth_Bps, which is shared by all gradients that have arrived.
 struct Service {
+  /// A worker.
   struct Client {
-    EndpointId device = 0;
+    EndpointId device = 0;         ///< on which it runs
     double images = 0;             ///< of one of its steps
     double start_s = 0;            ///< when it begins its first step
     std::uint32_t head_start = 0;  ///< steps that it counts as having done before its first one (max_lead)
     /// The sequence of random numbers from which its compute times are drawn.
     std::uint32_t sequence = 0;
   };
+  /// Gradients that go to servers, and the parameters that come back.
   struct Exchange {
-    CommId push = 0,
-           pull = 0;  ///< the pairs of pull are those of push in the opposite direction, in the same order
+    CommId push = 0;  ///< from the clients to their servers
+    CommId pull = 0;  ///< its pairs are those of push in the opposite direction, in the same order
     /// Bytes that a server's CPUs add up for a push, as Communication::bytes. If not given, those of the push
     /// (they differ if gradients are sent compressed).
     std::optional<double> added_bytes = std::nullopt;
   };
-  static constexpr std::uint32_t unbounded = std::numeric_limits<std::uint32_t>::max();
+  static constexpr std::uint32_t unbounded =
+      std::numeric_limits<std::uint32_t>::max();  ///< as max_lead: no limit
 
-  std::vector<Client> clients;
-  std::vector<Exchange> exchanges;
+  std::vector<Client> clients;      ///< the workers
+  std::vector<Exchange> exchanges;  ///< of every step
   /// 0: every push is an update. Otherwise a server updates when it has received `quorum` pushes that were
   /// computed with its present parameters, and answers all of these; later pushes are dropped and answered at
   /// once.
@@ -251,22 +257,25 @@ struct Service {
   /// mean 1 and this standard deviation, drawn likewise. With a quorum it decides which clients are late; a
   /// late client begins its next step later and is late again. Not together with compute_spread.
   double step_jitter = 0;
+  /// Whether compute times are drawn.
   bool is_random() const { return compute_spread > 0 || step_jitter > 0; }
   /// Clients move each other to other phases, since servers take one message after the other.
   bool drifts = false;
+  /// Whether the measurement goes on until the mean of a step is known.
   bool is_measured_until_known() const { return is_random() || drifts; }
-  /// Steps that every client runs before the measurement begins, and whole steps that it runs at least in the
-  /// measurement. If the measurement goes on until the mean is known, its blocks have this many steps
-  /// (sim/replay/steady_state.h).
-  std::uint32_t warm_up_steps = 4, measured_steps = 8;
+  std::uint32_t warm_up_steps = 4;  ///< that every client runs before the measurement begins
+  /// Whole steps that every client runs at least in the measurement. If that goes on until the mean is known,
+  /// its blocks have this many steps (sim/replay/steady_state.h).
+  std::uint32_t measured_steps = 8;
 };
 
 /// Programs that are the beginning of an endless run whose steps overlap: pipelines that are never flushed.
 /// What a replay reports for "the step" is then the mean over a steady stretch of the run.
 struct EndlessRun {
+  /// A task that belongs to the end of a step.
   struct End {
-    std::uint32_t role;
-    TaskId task;
+    std::uint32_t role;  ///< index into Plan::roles
+    TaskId task;         ///< of its program
   };
   std::vector<std::vector<End>> steps;  ///< by step: the tasks that all members of these roles have to end
   std::size_t steady_steps = 0;         ///< after this many steps the first members have nothing more to do
@@ -277,8 +286,8 @@ struct EndlessRun {
 /// one batch at a time and is at most `prefetch` batches ahead (0: it begins when the device asks).
 struct InputFeed {
   std::vector<double>
-      interval_s;  ///< by host: time that its CPUs and disks need for a step's batches; 0: none
-  std::uint32_t prefetch = 1;
+      interval_s;              ///< by host: time that its CPUs and disks need for a step's batches; 0: none
+  std::uint32_t prefetch = 1;  ///< batches that a producer is ahead of its device
   std::vector<std::string> limit;  ///< by host, for people: what sets the interval and what would shorten it
 };
 
@@ -286,18 +295,21 @@ struct InputFeed {
 /// once.
 struct OneStep {};
 
+/// What a strategy decides, as plain values: what each device computes, what is sent to which device, and what
+/// waits for what. It is written by role: the members of a role run the same program, so the plan of 16,384
+/// equal replicas is one program. Nothing here depends on how a plan is replayed.
 struct Plan {
-  std::vector<Role> roles;
-  std::vector<Pattern> patterns;
-  std::vector<Communication> communications;
-  double images = 0;  ///< of one step, over all devices: the global batch
+  std::vector<Role> roles;                    ///< who runs which program
+  std::vector<Pattern> patterns;              ///< of the communications
+  std::vector<Communication> communications;  ///< of all programs
+  double images = 0;                          ///< of one step, over all devices: the global batch
   /// The number of steps in the programs, after which all devices wait for each other: more than 1 if they do
   /// not wait in every step. What a replay reports for "the step" is then the mean of these. With OneStep
   /// only.
   double steps = 1;
   /// How the programs run. With a service, a step is the mean time in which `images` images are processed.
   std::variant<OneStep, EndlessRun, Service> course{};
-  std::optional<InputFeed> input{};
+  std::optional<InputFeed> input{};  ///< nothing: images never keep a device waiting
   /// How the collectives that sum gradients are launched, if a launch costs anything: "per_process";
   /// otherwise "".
   std::string launches{};
@@ -305,8 +317,8 @@ struct Plan {
   std::shared_ptr<Meaning> meaning{};
 
   const EndlessRun* endless() const { return std::get_if<EndlessRun>(&course); }  ///< nullptr: no such run
-  const Service* service() const { return std::get_if<Service>(&course); }
-  Service* service() { return std::get_if<Service>(&course); }
+  const Service* service() const { return std::get_if<Service>(&course); }        ///< nullptr: no servers
+  Service* service() { return std::get_if<Service>(&course); }                    ///< the same, to be changed
 };
 
 }  // namespace convoy::plans

@@ -35,7 +35,7 @@ struct Doubt {
   std::string library = {};  ///< of `loader`: what makes images ready
 };
 
-/// Standard deviations of the logarithms of the parts of a step (docs/cost_model.md#intervals); 0 if nothing
+/// Standard deviations of the logarithms of the parts of a step (docs/cost_model.md, "Intervals"); 0 if nothing
 /// is open.
 struct StepSpreads {
   double compute = 0;

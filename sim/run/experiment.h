@@ -21,28 +21,33 @@ struct Point;
 
 /// A number of an experiment that says how far off it may be (`spread:`).
 struct WrittenSpread {
-  std::string path, value;  ///< dotted; as it is written
-  double spread = 0;        ///< standard deviation of log(number / true one)
-  SourcePos pos;
+  std::string path;   ///< dotted
+  std::string value;  ///< as it is written
+  double spread = 0;  ///< standard deviation of log(number / true one)
+  SourcePos pos;      ///< of the spread
   /// The same point with the number less and more by quantile_80 spreads.
+  ///@{
   std::shared_ptr<const Point> less, more;
+  ///@}
 };
 
 /// One point of an experiment's sweep: the parts that their folders still have to read, and the training.
 struct Point {
-  YamlNode model, cluster, strategy;
-  Training training;
-  std::optional<VariabilitySpec> variability = {};
-  std::vector<WrittenSpread> spreads = {};
-  std::optional<NumericsSpec> numerics = {};
-  std::string numerics_identity = {};  ///< its fingerprint
+  YamlNode model;                                   ///< for read_model()
+  YamlNode cluster;                                 ///< for read_cluster()
+  YamlNode strategy;                                ///< for read_strategy(), or for a search (`kind: auto`)
+  Training training;                                ///< `training:`
+  std::optional<VariabilitySpec> variability = {};  ///< `variability:`
+  std::vector<WrittenSpread> spreads = {};          ///< `spread:`
+  std::optional<NumericsSpec> numerics = {};        ///< `numerics:`
+  std::string numerics_identity = {};               ///< its fingerprint
 };
 
 /// An experiment file with its `--set` options: a tree of YAML, and the axes along which it is varied
 /// (docs/experiment.md).
 class Experiment {
  public:
-  static constexpr std::size_t max_points = 100'000;
+  static constexpr std::size_t max_points = 100'000;  ///< of a sweep
 
   /// @param settings "key.path=value" in the given order; value is YAML, key.path a dotted path ("sweep.PATH"
   /// sets an axis)
@@ -53,17 +58,18 @@ class Experiment {
   static Experiment parse(const std::string& text, const std::string& place,
                           const std::vector<std::string>& settings);
 
+  /// What a point sets: dotted paths and their values.
   using Coordinates = std::vector<std::pair<std::string, YamlNode>>;
   /// The same experiment without sweep and study, at these points: each the dotted paths that are set, and
   /// their values, in this order.
   Experiment at_points(std::vector<Coordinates> points) const;
 
-  const std::string& name() const { return name_; }
+  const std::string& name() const { return name_; }  ///< `experiment:`
   /// Everything on which the results depend, as exact text: the content of the file with the settings
   /// applied.
   std::string content() const;
-  std::size_t size() const { return size_; }  ///< number of points; 1 without a sweep
-  bool swept() const { return !axes_.empty(); }
+  std::size_t size() const { return size_; }     ///< number of points; 1 without a sweep
+  bool swept() const { return !axes_.empty(); }  ///< whether it has a sweep
   /// Dotted paths and values of a point; the last path changes fastest.
   Coordinates coordinates(std::size_t index) const;
   /// `jobs:`, if present: a queue of jobs whose throughput the runs give (job_study.h).
@@ -72,7 +78,7 @@ class Experiment {
   const YamlNode* plan() const { return tree_.find("plan"); }
   /// What `convoy study` reads (sim/studies/regions): nullptr if the file is not a study.
   const YamlNode* study() const { return tree_.find("study"); }
-  const YamlNode& tree() const { return tree_; }
+  const YamlNode& tree() const { return tree_; }  ///< all of the file with the settings, without `sweep`
   /// The whole experiment with the values of a point filled in, without `sweep`. @throws InputError for a
   /// plan or a study
   YamlNode resolved(std::size_t index) const;
@@ -80,6 +86,7 @@ class Experiment {
   Point point(std::size_t index) const;
   /// Which model shares links in the replay of every point.
   NetworkModel network_model() const { return network_model_; }
+  /// Changes network_model().
   void use(NetworkModel model) { network_model_ = model; }
 
  private:

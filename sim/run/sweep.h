@@ -17,24 +17,29 @@ namespace convoy::inline runs {
 
 /// Every `of`-th point of a sweep, beginning with number `index`, counted from 1.
 struct Shard {
-  std::size_t index = 1, of = 1;
+  std::size_t index = 1;  ///< from 1 to `of`
+  std::size_t of = 1;     ///< shards in all
 };
 
+/// How far a sweep has come.
 struct SweepProgress {
-  std::size_t done = 0, all = 0;  ///< points to be computed, without those that were in the store
-  std::size_t current = 0;        ///< index of the point that was begun last
-  /// For `auto` at the points begun: numbers of decided strategies, and of all.
-  std::size_t candidates_done = 0, candidates = 0;
+  std::size_t done = 0;             ///< points computed
+  std::size_t all = 0;              ///< points to be computed, without those that were in the store
+  std::size_t current = 0;          ///< index of the point that was begun last
+  std::size_t candidates_done = 0;  ///< strategies decided, for `auto` at the points begun
+  std::size_t candidates = 0;       ///< strategies in all, likewise
 };
 
+/// How run_sweep computes an experiment's points.
 struct SweepOptions {
   std::size_t jobs = 1;  ///< processes at a time; the outcome does not depend on it
-  bool trace = false;
+  bool trace = false;    ///< with a trace of each point
   bool explain = false;  ///< with counterfactuals (sim/run/explain.h)
   bool full = false;     ///< devices and links one by one, not by class
-  Shard shard{};
-  double point_memory_bytes = std::numeric_limits<double>::infinity();
-  double point_time_s = std::numeric_limits<double>::infinity();
+  Shard shard{};         ///< which points
+  double point_memory_bytes = std::numeric_limits<double>::infinity();  ///< that a point may take
+  double point_time_s = std::numeric_limits<double>::infinity();        ///< that a point may take
+  /// Called as points are begun and end.
   std::function<void(const SweepProgress&)> progress = [](const SweepProgress&) {};
   /// Called, before anything is simulated, with the points whose stored runs are damaged: they are computed
   /// again.
@@ -61,8 +66,10 @@ struct PlannedPoint {
   std::vector<std::string> warnings;                    ///< those that its run would have
 };
 
+/// What is known of the run without simulating it.
 PlannedPoint planned_point(const PreparedRun& run);
 
+/// What check_sweep found.
 struct SweepCheck {
   std::vector<std::optional<PlannedPoint>> planned;  ///< by point
   std::vector<FailedPoint> failed;                   ///< although the input is right, in the sweep's order

@@ -11,8 +11,8 @@ namespace convoy::inline strategies {
 
 /// A layer that is to be annotated.
 struct LayerInGroup {
-  const Model& model;
-  const Layer& layer;
+  const Model& model;  ///< whose layer it is
+  const Layer& layer;  ///< the layer
   /// By input: how the layer that makes it leaves it on the devices; nullptr: the image, which is wherever it is
   /// read.
   std::vector<const Sharding*> inputs;
@@ -28,7 +28,7 @@ struct LayoutEntry {
   LayerSharding (*annotate)(const LayerInGroup& of);
 };
 
-/// Adds a layout, for programs that are built with convoy as a library (docs/extending.md#a-layout). All that
+/// Adds a layout, for programs that are built with convoy as a library (docs/extending.md, "A layout"). All that
 /// hybrids can do, they can do with it: pipelines of them, replicas, micro-batches, ZeRO, recomputation.
 /// @pre nothing has looked at the keys of strategies yet: called at the beginning of main, before add_strategy()
 /// @throws std::logic_error where that is not so, or where there is a layout of that name

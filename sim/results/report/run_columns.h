@@ -35,7 +35,7 @@ std::vector<std::size_t> best_runs(const ReportContext& context);
 /// The fastest of some runs that fits, or the fastest one if none does.
 std::size_t best_of(const ReportContext& context, const std::vector<std::size_t>& runs);
 
-/// The columns with all runs as JSON, for interactive.js; no character that ends a <script> or means something in XML.
+/// The columns with all runs as JSON, for interactive.js; no character that ends a `<script>` or means something in XML.
 std::string columns_json(const ReportContext& context, const std::vector<RunColumn>& columns);
 
 }  // namespace convoy::results
