@@ -56,18 +56,18 @@ std::vector<std::uint32_t> depths(const std::vector<std::uint32_t>& parent) {
   return result;
 }
 
-/// A path of the chunks, used from round `first` on for as many rounds as there are chunks.
-struct Way {
+/// An edge of a tree in one direction, on which chunks are sent from round `first` on, one a round.
+struct TreeEdge {
   std::uint32_t from, to, first;
 };
 
 /// k in the description of the pattern.
-std::uint32_t chunk_count(const std::vector<Way>& ways, const std::vector<EndpointId>& ranks,
+std::uint32_t chunk_count(const std::vector<TreeEdge>& edges, const std::vector<EndpointId>& ranks,
                           std::uint32_t levels, const Machine& machine, double bytes) {
   double latency_s = 0, narrowest_Bps = std::numeric_limits<double>::infinity();
   Route route;
-  for (const Way& way : ways) {
-    machine.router->route(ranks[way.from], ranks[way.to], route);
+  for (const TreeEdge& edge : edges) {
+    machine.router->route(ranks[edge.from], ranks[edge.to], route);
     latency_s = std::max(latency_s, route.latency_s);
     for (const LinkId link : route.links)
       narrowest_Bps = std::min(narrowest_Bps, machine.links[link].bandwidth_Bps);
@@ -88,7 +88,7 @@ Pattern double_binary_tree_all_reduce(const std::vector<EndpointId>& ranks, cons
   const std::vector<std::vector<std::vector<std::uint32_t>>> channels =
       channels_by_host(ranks, machine, order);
   const std::size_t channel_count = channels[0].size();
-  std::vector<Way> ways;
+  std::vector<TreeEdge> edges;
   std::uint32_t most_levels = 0;
   for (std::size_t channel = 0; channel < channel_count; ++channel) {
     std::vector<std::vector<std::uint32_t>> chains;
@@ -99,19 +99,19 @@ Pattern double_binary_tree_all_reduce(const std::vector<EndpointId>& ranks, cons
       most_levels = std::max(most_levels, levels);
       for (std::uint32_t i = 0; i < ranks.size(); ++i) {
         if (parent[i] == root) continue;
-        ways.push_back({i, parent[i], levels - depth[i]});
-        ways.push_back({parent[i], i, levels + depth[i] - 1});
+        edges.push_back({i, parent[i], levels - depth[i]});
+        edges.push_back({parent[i], i, levels + depth[i] - 1});
       }
     }
   }
   const std::uint32_t chunks =
-      chunk_count(ways, ranks, most_levels, machine, bytes / static_cast<double>(channel_count));
+      chunk_count(edges, ranks, most_levels, machine, bytes / static_cast<double>(channel_count));
   std::set<std::uint32_t> changes;
-  for (const Way& way : ways) changes.insert({way.first, way.first + chunks});
+  for (const TreeEdge& edge : edges) changes.insert({edge.first, edge.first + chunks});
   for (auto begin = changes.begin(); std::next(begin) != changes.end(); ++begin) {
     Round round{{}, {0.5 / static_cast<double>(chunks * channel_count)}, *std::next(begin) - *begin};
-    for (const Way& way : ways)
-      if (way.first <= *begin && *begin < way.first + chunks) round.pairs.emplace_back(way.from, way.to);
+    for (const TreeEdge& edge : edges)
+      if (edge.first <= *begin && *begin < edge.first + chunks) round.pairs.emplace_back(edge.from, edge.to);
     if (!round.pairs.empty()) pattern.rounds.push_back(std::move(round));
   }
   return pattern;

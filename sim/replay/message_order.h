@@ -25,7 +25,7 @@ class MessageOrder {
   /// Without contention every message goes at once.
   MessageOrder(const FoldedPlan& folded, Contention contention, Engine& engine);
 
-  bool has(std::uint32_t flow_class) const { return !lane_of_.empty() && lane_of_[flow_class] != none; }
+  bool has(std::uint32_t flow_class) const { return !queue_of_.empty() && queue_of_[flow_class] != none; }
   /// @pre has(flow_class), bytes > 0
   /// @param route of the engine
   void send(std::uint32_t flow_class, double latency_s, double bytes, std::uint32_t route, Callback done);
@@ -33,7 +33,7 @@ class MessageOrder {
  private:
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
   /// The messages of a flow class: of equal pairs of endpoints.
-  struct Lane {
+  struct Queue {
     struct Message {
       double bytes;
       std::uint32_t route;
@@ -48,29 +48,29 @@ class MessageOrder {
   };
   /// One direction of a class of servers of a service.
   struct Server {
-    struct Turn {
-      std::uint32_t lane;
-      double at_s;
+    struct Waiting {
+      std::uint32_t queue;
+      double since_s;
     };
     double capacity_Bps = 0, taken_Bps = 0;
     std::uint32_t under_way = 0;
-    std::deque<Turn> turns;
+    std::deque<Waiting> waiting;
     double moment_s = -1;  ///< at which those came that went last
     bool asked = false;    ///< admit() will be called at this moment
   };
 
   void find_servers(const FoldedPlan& folded, const std::vector<std::uint32_t>& flow_classes);
-  void arrive(std::uint32_t lane);
-  void next(std::uint32_t lane);
+  void arrive(std::uint32_t queue);
+  void next(std::uint32_t queue);
   void ask(std::uint32_t server);
   void admit(std::uint32_t server);
   void fetch_next(const Server& server) const;
-  void start(std::uint32_t lane);
-  void end(std::uint32_t lane);
+  void start(std::uint32_t queue);
+  void end(std::uint32_t queue);
 
   Engine& engine_;
-  std::vector<std::uint32_t> lane_of_;  ///< by flow class; empty: no message is in order
-  std::vector<Lane> lanes_;
+  std::vector<std::uint32_t> queue_of_;  ///< by flow class; empty: no message is in order
+  std::vector<Queue> queues_;
   std::vector<Server> servers_;
 };
 

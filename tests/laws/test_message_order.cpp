@@ -28,19 +28,19 @@ std::string random_model(std::mt19937& random, int layers) {
 }
 
 /// When the tasks of a program's messages begin or end, by name; and the tasks that they wait for.
-struct Told {
+struct MessageTimes {
   std::map<std::string, double> end_s, ready_s;
 };
-Told told(const lab::Experiment& experiment, const ReplayResult& result) {
+MessageTimes message_times(const lab::Experiment& experiment, const ReplayResult& result) {
   const Timeline& timeline = result.timelines[result.timeline_of[0]];
   const std::vector<Task>& program = experiment.plan().roles[timeline.role].program;
-  Told told;
+  MessageTimes times;
   for (TaskId t = 0; t < program.size(); ++t) {
-    told.end_s[program[t].name] = timeline.tasks[t].end_s;
+    times.end_s[program[t].name] = timeline.tasks[t].end_s;
     for (const TaskId before : program[t].after)
-      told.ready_s[program[t].name] = std::max(told.ready_s[program[t].name], timeline.tasks[before].end_s);
+      times.ready_s[program[t].name] = std::max(times.ready_s[program[t].name], timeline.tasks[before].end_s);
   }
-  return told;
+  return times;
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ TEST_CASE("in order: tensors go to a server one after the other, and come back s
     for (Pattern& pattern : experiment.plan().patterns) pattern.in_order = true;
     const ReplayResult result = experiment.run();
     CHECK(experiment.run(false).step_time_s == approx(result.step_time_s).epsilon(1e-12));
-    const Told it = told(experiment, result);
+    const MessageTimes it = message_times(experiment, result);
     double pushed_s = 0, pulled_s = 0;
     for (std::size_t m = 0; m < experiment.plan().communications.size() / 2; ++m) {
       const double transfer_s = workers * experiment.plan().communications[2 * m].bytes / bandwidth_Bps;
