@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sim/base/key_parts.h"
+#include "sim/base/unexpected_value.h"
 #include "topologies/catalog.h"
 #include "topologies/cluster_keys.h"
 #include "topologies/host_names.h"
@@ -182,8 +183,8 @@ void read_node_list(YamlMap& map, ClusterDraft& draft) {
 void read_nodes(YamlMap& map, ClusterDraft& draft) {
   if (!draft.one_server) return read_node_list(map, draft);
   if (const YamlNode* nodes = map.find("nodes"); nodes && nodes->kind == YamlNode::Kind::sequence)
-    map.fail("nodes",
-             "expected a whole number beside `server`; a list of nodes names each entry's server itself");
+    fail_unexpected(*nodes, map.path_of("nodes"),
+                    "a whole number beside `server` (a list of nodes names each entry's server itself)");
   NodeGroup group;
   group.name = "n";
   group.count = static_cast<std::uint32_t>(map.integer_or("nodes", 1, 1, max_hosts));

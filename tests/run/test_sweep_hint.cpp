@@ -10,7 +10,7 @@ using namespace convoy;
 namespace {
 
 const std::string hint_experiment = R"(experiment: hint
-model: lenet-caffe
+model: lenet5
 training: {batch_per_device: 8, precision: fp32, optimizer: sgd, framework: pytorch, recompute: none}
 cluster:
   devices:
@@ -23,7 +23,7 @@ cluster:
   nodes: 2
   fabric: {kind: switch, bandwidth: 10Gbps, latency: 25us}
 strategy: {kind: data_parallel, sync: all_reduce, algorithm: ring, bucket: 1MiB, overlap: true}
-variability: {step_jitter: 5%}
+variability: {jitter: 5%, runs: 2}
 )";
 
 /// What the experiment's first point is refused for; "" if it is not.

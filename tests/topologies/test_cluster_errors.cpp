@@ -124,9 +124,8 @@ TEST_CASE("what is missing is named") {
   CHECK(with_fabric("{kind: switch, latency: 1us}") ==
         "c.yaml:3:9: cluster.fabric: key 'bandwidth' is missing");
   CHECK(error_of("server: box\nnodes: [{server: box}]\n" + broken_box) ==
-        "c.yaml:2:8: cluster.nodes: expected a whole number beside `server`; a list of nodes names each "
-        "entry's server "
-        "itself");
+        "c.yaml:2:8: cluster.nodes: expected a whole number beside `server` (a list of nodes names each "
+        "entry's server itself), found a list");
 }
 
 TEST_CASE("a fabric that has no use for a key says so") {
