@@ -50,6 +50,7 @@ YamlNode with_habits(const YamlNode& strategy) {
   if (!keys || !says(strategy, "sync", keys->find("sync")->scalar)) return result;
   for (const auto& [key, value] : keys->entries) {
     if (strategy.find(key)) continue;
+    if (key == "first_bucket" && strategy.find("bucket")) continue;  // is of the framework's own buckets
     YamlNode put = value;
     put.pos = put.key_pos = like->pos;  // what does not go with other keys is told there
     result.entries.emplace_back(key, std::move(put));

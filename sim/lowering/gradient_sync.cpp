@@ -8,6 +8,8 @@
 #include <limits>
 #include <numeric>
 
+#include "sim/base/data_path.h"
+#include "sim/base/yaml_map.h"
 #include "sim/collectives/algorithm_key.h"
 #include "sim/lowering/plan_ops.h"
 
@@ -39,6 +41,16 @@ bool is_ddp(const GradientSync& sync, Framework framework) {
          sync.zero < 2 && !sync.bucket_given && sync.cycle_s == 0;
 }
 
+/// When the first bucket closes; 0: as the others.
+double first_bucket_bytes(const GradientSync& sync, Framework framework) {
+  static const double of_ddp = [] {
+    const YamlNode& ddp = data_yaml("topologies/catalog/synchronization", "ddp");
+    return YamlMap(*ddp.find("strategy"), "strategy").quantity("first_bucket", Dimension::bytes, true);
+  }();
+  if (!sync.first_bucket_bytes && !is_ddp(sync, framework)) return 0;
+  return std::min(sync.first_bucket_bytes.value_or(of_ddp), sync.bucket_bytes);
+}
+
 /// Of a message in which each member says by a bit a tensor which gradients it has, with three more: 64-bit
 /// words (CacheCoordinator::sync in horovod/common/response_cache.cc).
 double agreement_bytes(const TrainingGraph& graph) {
@@ -50,10 +62,9 @@ std::vector<Bucket> buckets_of(const GradientSync& sync, const TrainingGraph& gr
                                const Replicated& parameters) {
   if (parameters.groups.front().size() == 1) return {};
   const std::vector<double>& filling = parameters.filling.empty() ? parameters.elements : parameters.filling;
-  std::vector<Bucket> buckets = fill_buckets_of(
-      graph, sync.bucket_bytes, filling, sync.zero >= 2,
-      is_ddp(sync, graph.options.framework) ? std::min(ddp_first_bucket_bytes, sync.bucket_bytes) : 0,
-      {sync.cycle_s, parameters.made_s});
+  std::vector<Bucket> buckets =
+      fill_buckets_of(graph, sync.bucket_bytes, filling, sync.zero >= 2,
+                      first_bucket_bytes(sync, graph.options.framework), {sync.cycle_s, parameters.made_s});
   for (Bucket& bucket : buckets) {
     bucket.bytes = 0;
     for (const std::size_t p : bucket.parameters)
@@ -87,7 +98,8 @@ const Keys<GradientSync>& gradient_sync_keys() {
   using Sync = GradientSync;
   static const Keys<Sync> keys = [] {
     Keys<Sync> table{
-        algorithm_key<Sync>("algorithm", "how gradients are summed", &Sync::algorithm).at(&Sync::algorithm_pos),
+        algorithm_key<Sync>("algorithm", "how gradients are summed", &Sync::algorithm)
+            .at(&Sync::algorithm_pos),
         choice_key<Sync>("rings", ring_order_names,
                          "rings along NVLink cables, several where there are (NCCL 2), or one in the "
                          "devices' order (NCCL 1)",
@@ -101,10 +113,13 @@ const Keys<GradientSync>& gradient_sync_keys() {
         quantity_key<Sync>(
             "bucket", "25MiB", Dimension::bytes,
             "gradients sent as one message; without overlap all of them, unless given or "
-            "with zero: 2 or 3; left out, PyTorch's first closes at 1 MiB",
+            "with zero: 2 or 3",
             &Sync::bucket_bytes,
             [](const Sync& sync) { return usual_bucket_bytes(sync.overlap || sync.zero >= 2); })
             .given(&Sync::bucket_given),
+        optional_quantity_key<Sync>(
+            "first_bucket", "1MiB with PyTorch's own buckets, else as bucket", Dimension::bytes, true,
+            "the same of the first message, whose gradients are complete first", &Sync::first_bucket_bytes),
         choice_key<Sync>("fidelity", fidelity_names, "every message, or one flow an edge; auto chooses",
                          &Sync::fidelity)};
     table.push_back(keys_of_part<Sync>(Keys<Compression>{compression_key()}, &Sync::compression).front());

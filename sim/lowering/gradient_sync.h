@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,10 +25,6 @@ namespace convoy::inline lowering {
 /// Of gradients that are sent as one message unless told otherwise: PyTorch DistributedDataParallel,
 /// bucket_cap_mb=25.
 inline constexpr double default_bucket_bytes = 25.0 * 1024 * 1024;
-/// Of its first bucket, so that sending begins early, unless bucket_cap_mb is given
-/// (kDefaultFirstBucketBytes, torch/csrc/distributed/c10d/reducer.hpp; nn/parallel/distributed.py,
-/// bucket_bytes_cap_default).
-inline constexpr double ddp_first_bucket_bytes = 1024.0 * 1024;
 
 /// Which processes launch a collective on the devices of a host (grouped_launch.h): one process for all
 /// devices together, one process for each device in turn, or a process for each device.
@@ -43,6 +40,9 @@ struct GradientSync {
   CollectiveLaunches launches = CollectiveLaunches::by_framework;
   double bucket_bytes = 0;
   bool bucket_given = false;
+  /// The first bucket closes at so many bytes, so that sending begins early; unless given, as
+  /// DistributedDataParallel's if it is what chooses the buckets, else as the others.
+  std::optional<double> first_bucket_bytes;
   bool overlap = true;  ///< a bucket is sent as soon as it is complete; otherwise after backward
   /// If above 0, gradients are sent in cycles of this length (BucketCycles). At the end of each cycle the
   /// devices agree on the gradients that are complete on all of them.

@@ -250,6 +250,7 @@ class StagePlanner {
     key.sync.algorithm = {};
     key.sync.bucket_bytes = 0;
     key.sync.bucket_given = false;
+    key.sync.first_bucket_bytes.reset();
     key.sync.fidelity = Fidelity::automatic;
     key.sync.path.clear();
     key.sync.algorithm_pos = key.sync.compression.pos = {};

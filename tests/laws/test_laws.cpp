@@ -217,7 +217,7 @@ TEST_CASE("the order in which nodes are written changes names only") {
   }
 }
 
-TEST_CASE("the first bucket of 1 MiB is DistributedDataParallel's, and nobody else's") {
+TEST_CASE("the first bucket of 1 MiB is DistributedDataParallel's, and nobody else's unless told") {
   // Eight layers of 800 kB: 1 MiB is reached with the second, 25 MiB never.
   constexpr double first_bytes = 2 * 800'000;
   const auto has_first_bucket = [](Framework framework, int devices, const std::string& more) {
@@ -242,6 +242,12 @@ TEST_CASE("the first bucket of 1 MiB is DistributedDataParallel's, and nobody el
         CAPTURE(other);
         CHECK_FALSE(has_first_bucket(framework, devices, other));
       }
+      // Whatever the framework, where it is said: as a number, or as DistributedDataParallel's.
+      CHECK(has_first_bucket(framework, devices, ", first_bucket: 1MiB"));
+      CHECK(has_first_bucket(framework, devices, ", bucket: 50MiB, first_bucket: 1MiB"));
+      CHECK(has_first_bucket(framework, devices, ", like: ddp"));
+      CHECK_FALSE(has_first_bucket(framework, devices, ", like: ddp, bucket: 50MiB"));
+      CHECK_FALSE(has_first_bucket(framework, devices, ", like: ddp, first_bucket: 50MiB"));
     }
     CHECK_FALSE(has_first_bucket(framework, 1, ""));
   }
