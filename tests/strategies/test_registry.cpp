@@ -62,7 +62,8 @@ TEST_CASE("unknown keys and values name what is allowed") {
         "s.yaml:1:48: strategy.rings: unknown value 'cube'; allowed: mesh, in_order");
   CHECK(registry_error("{kind: data_parallel, sync: all_reduce, servers: 2}") ==
         "s.yaml:1:41: strategy.servers: unknown key; known here: algorithm, bucket, compression, cycle, "
-        "fidelity, kind, launches, like, local_from, micro_batches, overlap, rings, shares, slow_momentum, "
+        "fidelity, first_bucket, kind, launches, like, local_from, micro_batches, overlap, rings, shares, "
+        "slow_momentum, "
         "sum_in_hosts, sync, "
         "sync_every, transport, zero");
   CHECK(registry_error("{kind: data_parallel, sync: parameter_server, placement: remote}") ==
