@@ -152,7 +152,7 @@ std::string refuses_numerics(const Model& model) {
   if (!model.cross_entropy_loss)
     return fmt::format("'{}' has no `loss: cross_entropy` by which it could learn", model.name);
   for (const Layer& layer : model.layers) {
-    if (layer.frozen && !layer.parameters.empty())
+    if (layer.frozen && (!layer.parameters.empty() || layer.shares()))
       return fmt::format("layer '{}' of '{}' is frozen, and only trained layers have values", layer.name,
                          model.name);
     if (owner_of(layer) == KernelOwner::nobody)

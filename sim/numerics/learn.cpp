@@ -148,9 +148,6 @@ std::string refuses_plan(const Plan& plan, const TrainingGraph& graph) {
   const bool has_parts = !plan.meaning->positions.empty();
   if (has_parts)
     if (std::string reason = refuses_parts(plan, graph); !reason.empty()) return reason;
-  for (const BucketMeaning& bucket : plan.meaning->buckets)
-    if (plan.endless() && bucket.zero > 0)
-      return "shares of states in a pipeline that is never flushed are not followed yet";
   if (!is_whole_number(plan.images)) return "the global batch is no whole number of images";
   for (const Role& role : plan.roles)
     for (const Task& task : role.program) {

@@ -146,6 +146,7 @@ void Member<Real>::begin_step(std::int64_t step, std::int64_t position, double l
     of.copy.clear(), of.compressed.clear(), of.came.clear(), of.sums.clear();
     of.factors.clear(), of.factors_came.clear(), of.node_sums.clear();
     of.is_summed = false;
+    of.updated = 0;
     of.whole_at = of.came_at = of.factors_came_at = of.node_sums_at = 0;
     of.gathered_at.clear();
     of.gone = 0;
@@ -181,7 +182,7 @@ const ParameterValues<Real>& Member<Real>::version_of(std::int64_t micro_batch) 
                          wanted->second, updates));
   }
   if (fresh) {
-    if (!newest_) newest_ = std::make_shared<const ParameterValues<Real>>(parameters_);
+    if (!newest_) newest_ = std::make_shared<ParameterValues<Real>>(parameters_);
     it->second = newest_;
   }
   return *it->second;
@@ -256,8 +257,9 @@ void Member<Real>::run(const OpMeaning& means, std::int64_t first, std::uint64_t
           operation.phase == Phase::update) {
         update(operation.layer, learning_rate, began);
       } else {
-        if (operation.part == OperationPart::layer) need_parameters(operation.layer, began);
         const ParameterValues<Real>& parameters = version_of(means.micro_batch);
+        const bool is_newest = !keeps_versions_ || &parameters == newest_.get();
+        if (operation.part == OperationPart::layer && is_newest) need_parameters(operation.layer, began);
         if (parts_ && operation.phase == Phase::weight_gradient)
           make_gradient(means, first, began, operation.layer);
         else if (parts_)
@@ -323,7 +325,7 @@ std::optional<BucketRange> Member<Real>::own_range(std::size_t parameter) const 
 template <class Real>
 void Member<Real>::update(std::uint32_t layer, double learning_rate, std::uint64_t began) {
   if (!wanted_versions_.empty() && !former_.contains(updates_[layer]))
-    former_[updates_[layer]] = newest_ ? newest_ : std::make_shared<const ParameterValues<Real>>(parameters_);
+    former_[updates_[layer]] = newest_ ? newest_ : std::make_shared<ParameterValues<Real>>(parameters_);
   newest_.reset();
   const double images = keeps_versions_ ? images_of_updates_.at(layer).at(updates_[layer]++) : 1;
   for (const std::size_t p : lesson_.index.parameters_of(layer)) {
@@ -342,10 +344,15 @@ void Member<Real>::update(std::uint32_t layer, double learning_rate, std::uint64
     if (of.came_at > began) miss(fmt::format("does not wait for the sum of the gradients of {}", name));
     const std::size_t size = parameters_[p].size();
     const auto begin = of.sums.begin() + static_cast<std::ptrdiff_t>(place_of(p));
+    std::vector<Real> gradient(begin, begin + static_cast<std::ptrdiff_t>(size));
+    for (Real& value : gradient) value /= static_cast<Real>(images);
     const BucketRange own = *own_range(p);
-    states_[p].update(parameters_[p], std::vector<Real>(begin, begin + static_cast<std::ptrdiff_t>(size)),
-                      own.begin, own.end, learning_rate);
+    states_[p].update(parameters_[p], gradient, own.begin, own.end, learning_rate);
     if (own.end - own.begin < size) of.is_whole = false;
+    if (++of.updated < meaning_.buckets[*bucket_of_[p]].parameters.size()) continue;
+    of.sums.clear();
+    of.is_summed = false;
+    of.updated = 0;
   }
 }
 
@@ -399,6 +406,8 @@ void Member<Real>::complete_parameters(std::uint32_t bucket, std::uint64_t now) 
   of.is_whole = true;
   of.whole_at = now;
   if (of.forgets) of.gathered_at.push_back(now);
+  if (newest_)  // of which the micro-batches that have begun since the update may have read other buckets
+    for (const std::size_t p : meaning_.buckets[bucket].parameters) (*newest_)[p] = parameters_[p];
 }
 
 template class Member<double>;

@@ -133,6 +133,7 @@ class Member {
     std::uint64_t factors_came_at = 0;        ///< event
     std::size_t members = 1;                  ///< whose gradients have been summed
     bool is_summed = false;
+    std::size_t updated = 0;  ///< parameters, with these sums
     // Of gradients that are added up in nodes.
     InNode in_node = InNode::none;
     BucketRange part;
@@ -178,9 +179,9 @@ class Member {
   std::map<std::pair<std::int64_t, std::size_t>, std::vector<Real>> made_gradients_;
   std::map<std::pair<std::int64_t, std::size_t>, ComeGradient> come_gradients_;  ///< not added up yet
   std::vector<OptimizerState<Real>> states_;
-  using Version = std::shared_ptr<const ParameterValues<Real>>;
+  using Version = std::shared_ptr<ParameterValues<Real>>;
   bool keeps_versions_ = false;
-  Version newest_;                            ///< a copy of the parameters, if they are as they were then
+  Version newest_;                            ///< a copy of the parameters, if there was no update since
   std::map<std::int64_t, Version> versions_;  ///< by micro-batch
   std::map<std::int64_t, std::size_t> wanted_versions_;  ///< by micro-batch: after how many updates
   std::map<std::size_t, Version> former_;                ///< by number of updates; where some are wanted

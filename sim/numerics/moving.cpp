@@ -101,6 +101,11 @@ void for_each_moved(const KernelCall<Real>& call, std::size_t input, Visit visit
   std::visit(MovedValues<Real, Visit>(call, input, visit), call.layer->kind);
 }
 
+/// Channels that a scale layer has a factor for, of its own or of another layer.
+std::int64_t scale_factors(const Layer& layer) {
+  return layer.shares() ? layer.shared_elements : layer.parameters[0].elements;
+}
+
 /// What dropout multiplies a value by.
 template <class Real>
 class DropoutMask {
@@ -134,7 +139,7 @@ class MovedFactors {
         mask_(call),
         scales_(std::holds_alternative<Scale>(call.layer->kind)),
         multiplies_(std::holds_alternative<Multiply>(call.layer->kind)),
-        of_channel_(scales_ ? elements(call.layer->output) / call.layer->parameters[0].elements : 1) {
+        of_channel_(scales_ ? elements(call.layer->output) / scale_factors(*call.layer) : 1) {
     if (!multiplies_) return;
     for (std::size_t i = 0; i < call.inputs.size(); ++i) {
       std::vector<std::int64_t>& places = places_.emplace_back(elements(call.layer->output));
@@ -194,8 +199,8 @@ std::vector<Tensor<Real>> MovingKernels<Real>::data_gradient(const KernelCall<Re
 template <class Real>
 std::vector<std::vector<Real>> MovingKernels<Real>::weight_gradient(const KernelCall<Real>& call,
                                                                     const Tensor<Real>& gradient) {
-  std::vector<Real> scale(static_cast<std::size_t>(call.layer->parameters[0].elements), Real{0});
-  const std::int64_t of_channel = gradient.size() / call.layer->parameters[0].elements;
+  std::vector<Real> scale(static_cast<std::size_t>(scale_factors(*call.layer)), Real{0});
+  const std::int64_t of_channel = gradient.size() / scale_factors(*call.layer);
   for (std::int64_t i = 0; i < gradient.images; ++i)
     for (std::int64_t e = 0; e < gradient.size(); ++e)
       scale[static_cast<std::size_t>(e / of_channel)] += gradient.image(i)[e] * call.inputs[0]->image(i)[e];

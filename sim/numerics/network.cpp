@@ -49,7 +49,8 @@ NetworkIndex::NetworkIndex(const TrainingGraph& graph)
     parameters_of_[graph.parameters[p].layer].push_back(p);
   for (std::uint32_t l = 0; l < graph.model.layers.size(); ++l) {
     const Layer& layer = graph.model.layers[l];
-    bool needs = !layer.parameters.empty();
+    if (layer.shares()) parameters_of_[l] = parameters_of_[static_cast<std::size_t>(layer.weights_of)];
+    bool needs = !parameters_of_[l].empty();
     for (std::size_t k = 0; k < layer.inputs.size(); ++k) {
       const LayerIndex input = layer.inputs[k];
       if (input == image_input) continue;

@@ -26,6 +26,7 @@ class NetworkIndex {
  public:
   explicit NetworkIndex(const TrainingGraph& graph);
 
+  /// Those that it uses: its own, or those of another layer (Layer::weights_of).
   const std::vector<std::size_t>& parameters_of(std::uint32_t layer) const { return parameters_of_[layer]; }
   /// Inputs of layers that are the output of a layer.
   const std::vector<GradientWays::Slot>& readers_of(std::uint32_t layer) const { return readers_of_[layer]; }

@@ -61,8 +61,13 @@ Box PartLesson::in_layout(std::uint32_t layout, EndpointId endpoint, const Box& 
   return in_region(of.size() == 1 ? of.front() : of.at(meaning.positions[endpoint]), whole);
 }
 
+std::uint32_t PartLesson::owner_of(std::uint32_t layer) const {
+  const Layer& of = lesson.graph.model.layers[layer];
+  return of.shares() ? static_cast<std::uint32_t>(of.weights_of) : layer;
+}
+
 Box PartLesson::parameter_part(std::uint32_t layer, const Box& work) const {
-  Box part = maps.work(layer);
+  Box part = maps.work(owner_of(layer));
   part[Box::channels] = work[Box::channels], part[Box::inputs] = work[Box::inputs];
   return part;
 }
@@ -160,9 +165,10 @@ Tensor<Real> PartValues<Real>::image_as(const Reader& reader, LayerIndex index, 
 template <class Real>
 void PartValues<Real>::need_parameters(const Reader& reader, std::uint32_t layer, const Box& work) const {
   if (parts_.lesson.index.parameters_of(layer).empty()) return;
+  const std::uint32_t owner = parts_.owner_of(layer);
   std::vector<Box> missing{parts_.parameter_part(layer, work)};
-  if (const auto own = kept_.find(layer); own != kept_.end()) subtract(missing, own->second);
-  if (const auto come = come_parameters_.find(layer); come != come_parameters_.end())
+  if (const auto own = kept_.find(owner); own != kept_.end()) subtract(missing, own->second);
+  if (const auto come = come_parameters_.find(owner); come != come_parameters_.end())
     take_away(come->second, reader.began, missing);
   std::erase_if(missing, [](const Box& box) { return box.empty(); });
   if (!missing.empty()) miss(fmt::format("needs parameters of {}, which are not there", name_of(layer)));

@@ -12,20 +12,11 @@
 
 namespace convoy::inline runs {
 
-std::string refuses_learning(const Model& model) {
-  for (const Layer& layer : model.layers)
-    if (layer.shares())
-      return fmt::format(
-          "layer '{}' of '{}' uses the parameters of another, and values are of each layer's own", layer.name,
-          model.name);
-  return refuses_numerics(model);
-}
-
 void check_numerics(const NumericsSpec& spec, const PreparedRun& run) {
   const auto refuse = [&](const std::string& reason) {
     if (!reason.empty()) throw InputError(spec.pos, fmt::format("numerics: {}", reason));
   };
-  refuse(refuses_learning(run.graph->model));
+  refuse(refuses_numerics(run.graph->model));
   if (run.phased) refuse("its plan changes during the run, which is not followed yet");
   refuse(refuses_plan(run.plan, *run.graph));
   refuse(refuses_steps(spec, run.plan));

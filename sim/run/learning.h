@@ -10,9 +10,6 @@
 
 namespace convoy::inline runs {
 
-/// Why the network of a model cannot learn from real values; "" where it can.
-std::string refuses_learning(const Model& model);
-
 /// Checks that the run's network and plan can learn from real values. @throws InputError
 void check_numerics(const NumericsSpec& spec, const PreparedRun& run);
 

@@ -255,7 +255,7 @@ std::string Preparer::read_parts(const Point& point) {
   if (point.numerics)
     inputs += inputs_of("numerics", fingerprint(point.model) + point.numerics_identity, [&] {
       const Model& model = model_read(point.model).value;
-      if (const std::string reason = refuses_learning(model); !reason.empty())
+      if (const std::string reason = refuses_numerics(model); !reason.empty())
         throw InputError(point.numerics->pos, fmt::format("numerics: {}", reason));
       const InputRecord record;
       load_data(point.numerics->data, model.input, elements(model.layers.back().output),

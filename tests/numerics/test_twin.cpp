@@ -306,20 +306,27 @@ ParameterValues<double> kept_by_hand(const Course& course, std::int64_t images, 
 }  // namespace
 
 TEST_CASE("numerics: pipelines that stash or double weights learn as a second program does by hand") {
-  for (const auto& [weights, stages, micro_batches] : {std::tuple("stash", 2, 1),
-                                                       {"stash", 2, 2},
-                                                       {"stash", 3, 1},
-                                                       {"stash", 3, 2},
-                                                       {"double_buffered", 2, 2},
-                                                       {"double_buffered", 2, 3},
-                                                       {"double_buffered", 3, 3},
-                                                       {"double_buffered", 3, 4}}) {
+  const std::string shared = "replicas: 2, inner: {kind: data_parallel, sync: all_reduce, zero: 1}, ";
+  for (const auto& [weights, stages, micro_batches, replicas] : {std::tuple("stash", 2, 1, std::string()),
+                                                                 {"stash", 2, 2, ""},
+                                                                 {"stash", 3, 1, ""},
+                                                                 {"stash", 3, 2, ""},
+                                                                 {"stash", 2, 1, shared},
+                                                                 {"stash", 3, 2, shared},
+                                                                 {"double_buffered", 2, 2, ""},
+                                                                 {"double_buffered", 2, 3, ""},
+                                                                 {"double_buffered", 3, 3, ""},
+                                                                 {"double_buffered", 3, 4, ""},
+                                                                 {"double_buffered", 2, 2, shared},
+                                                                 {"double_buffered", 3, 3, shared}}) {
+    CAPTURE(replicas);
     CAPTURE(weights);
     CAPTURE(stages);
     CAPTURE(micro_batches);
-    const Course course(learning_network("lenet"), star(stages, "1GB/s", "1us"),
-                        fmt::format("{{kind: pipeline, stages: {}, micro_batches: {}, weights: {}}}", stages,
-                                    micro_batches, weights),
+    const Course course(learning_network("lenet"),
+                        star(replicas.empty() ? stages : 2 * stages, "1GB/s", "1us"),
+                        fmt::format("{{kind: pipeline, stages: {}, {}micro_batches: {}, weights: {}}}",
+                                    stages, replicas, micro_batches, weights),
                         {std::nullopt, 12, {"test", 1, 1}}, Optimizer::sgd);
     REQUIRE(refuses_plan(course.plan, course.it.graph()) == "");
     const ReplayResult replayed = replay(course.plan, course.it.machine(), course.it.cost(), {});
