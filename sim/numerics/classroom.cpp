@@ -74,12 +74,37 @@ void Classroom<Real>::join_nodes(const Meaning& meaning, const CommMeaning& mean
       }
 }
 
+/// Of devices that have the same parts of layers, each has an equal share of what they have of a bucket.
+template <class Real>
+BucketRange Classroom<Real>::share_of(std::uint32_t bucket, const std::vector<EndpointId>& group,
+                                      std::size_t rank) const {
+  const Member<Real>& member = *members_[group[rank]];
+  if (!parts_) return part_of(member.elements(bucket), rank, group.size());
+  std::vector<std::size_t> own;  // places in the bucket
+  std::size_t end = 0;
+  for (const std::size_t p : plan_.meaning->buckets[bucket].parameters) {
+    const std::optional<Box> part = updated_part(group[rank], lesson_.graph.parameters[p].layer);
+    for (std::size_t i = 0; i < member.all_parameters()[p].size(); ++i, ++end)
+      if (part && parts_->has_element(p, i, *part)) own.push_back(end);
+  }
+  const BucketRange share = part_of(own.size(), rank, group.size());
+  const auto border = [&](std::size_t n) { return n == 0 ? 0 : n < own.size() ? own[n] : end; };
+  return {border(share.begin), border(share.end)};
+}
+
+template <class Real>
+std::optional<Box> Classroom<Real>::updated_part(EndpointId device, std::uint32_t layer) const {
+  const auto update = updates_.find({device, layer});
+  if (update == updates_.end()) return std::nullopt;
+  return parts_->in_layout(update->second, device, parts_->maps.work(layer));
+}
+
 template <class Real>
 void Classroom<Real>::share_in_group(std::uint32_t bucket, const Pattern& pattern, bool forgets) {
   for (const std::vector<EndpointId>& group : pattern.groups)
     for (std::size_t rank = 0; rank < group.size(); ++rank) {
       Member<Real>& member = at(group[rank]);
-      member.share(bucket, part_of(member.elements(bucket), rank, group.size()), forgets && group.size() > 1);
+      member.share(bucket, share_of(bucket, group, rank), forgets && group.size() > 1);
     }
   keepers_[bucket] = pattern.groups.front();
 }
@@ -169,13 +194,12 @@ ParameterValues<Real> Classroom<Real>::joined_parameters() const {
   for (const EndpointId e : devices_) {
     const Member<Real>& member = *members_[e];
     for (std::size_t p = 0; p < all.size(); ++p) {
-      const auto update = updates_.find({e, lesson_.graph.parameters[p].layer});
-      if (update == updates_.end()) continue;
-      const Box part = parts_->in_layout(update->second, e, parts_->maps.work(update->first.second));
+      const std::optional<Box> part = updated_part(e, lesson_.graph.parameters[p].layer);
+      if (!part) continue;
       const std::optional<BucketRange> range = member.own_range(p);
       for (std::size_t i = 0; i < all[p].size(); ++i) {
         if (range && (i < range->begin || i >= range->end)) continue;
-        if (parts_->has_element(p, i, part)) all[p][i] = member.all_parameters()[p][i];
+        if (parts_->has_element(p, i, *part)) all[p][i] = member.all_parameters()[p][i];
       }
     }
   }

@@ -43,6 +43,9 @@ class Classroom {
   std::vector<Real> mean_of(const std::vector<EndpointId>& owners, std::size_t parameter) const;
   void share_out(const Meaning& meaning);
   void join_nodes(const Meaning& meaning, const CommMeaning& means, std::uint32_t pattern);
+  BucketRange share_of(std::uint32_t bucket, const std::vector<EndpointId>& group, std::size_t rank) const;
+  /// What of a layer's work has the parameters that a device updates; nothing: it updates none.
+  std::optional<Box> updated_part(EndpointId device, std::uint32_t layer) const;
   void share_in_group(std::uint32_t bucket, const Pattern& pattern, bool forgets);
   void share_on_servers(std::uint32_t bucket, const PatternEnds& push);
 

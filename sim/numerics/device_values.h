@@ -60,6 +60,7 @@ class DeviceValues {
                std::int64_t first, std::uint64_t now);
 
   const std::vector<RunningStatistics<Real>>& running() const { return running_; }
+  void set_running(const std::vector<RunningStatistics<Real>>& running) { running_ = running; }
   double loss() const { return loss_; }  ///< sum over the images since the step began
 
  private:

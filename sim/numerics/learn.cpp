@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <stdexcept>
 
+#include "sim/numerics/carry_over.h"
 #include "sim/numerics/peer_twin.h"
 #include "sim/numerics/service_twin.h"
 #include "sim/numerics/twin.h"
@@ -30,21 +32,33 @@ LearntPoint measured(const Lesson& lesson, const Classroom<Real>& classroom, std
 }
 
 template <class Real>
-std::vector<LearntPoint> learn_in_step(const NumericsSpec& spec, const Lesson& lesson, const Plan& plan,
-                                       const Machine& machine, const CostModel& cost) {
-  const ReplayResult replayed = replay(plan, machine, cost, {});
-  Twin<Real> twin(lesson, plan, machine, replayed, spec.learning_rate);
+std::vector<LearntPoint> learn_in_step(const NumericsSpec& spec, const Lesson& lesson,
+                                       const std::vector<LearningPhase>& phases, const CostModel& cost) {
+  std::unique_ptr<Twin<Real>> twin;
   std::vector<LearntPoint> points;
   double loss = 0;
   std::int64_t last = 0;
-  const std::int64_t period = std::llround(plan.steps);  // measured only after whole ones
-  for (std::int64_t step = period; step < spec.steps + period; step += period) {
-    loss += twin.step() * static_cast<double>(period);
-    if (!is_measured(spec, step - period, step)) continue;
-    points.push_back(measured(lesson, twin.classroom(), step,
-                              static_cast<double>(step) * replayed.step_time_s,
-                              loss / static_cast<double>(step - last)));
-    loss = 0, last = step;
+  for (std::size_t i = 0; i < phases.size() && phases[i].first_step < spec.steps; ++i) {
+    const LearningPhase& phase = phases[i];
+    const ReplayResult replayed = replay(phase.plan, phase.machine, cost, {});
+    auto next = std::make_unique<Twin<Real>>(lesson, phase.plan, phase.machine, replayed, spec.learning_rate);
+    next->begin_at(phase.first_step);
+    if (twin)
+      carry_over(lesson.graph, phases[i - 1].plan, twin->classroom(), phase.plan, *phase.change,
+                 next->classroom());
+    twin = std::move(next);
+    const std::int64_t end =
+        i + 1 < phases.size() ? std::min(phases[i + 1].first_step, spec.steps) : spec.steps;
+    const std::int64_t period = std::llround(phase.plan.steps);  // measured only after whole ones
+    for (std::int64_t step = phase.first_step + period; step < end + period; step += period) {
+      loss += twin->step() * static_cast<double>(period);
+      if (!is_measured(spec, step - period, step)) continue;
+      const double time_s =
+          phase.start_s + static_cast<double>(step - phase.first_step) * replayed.step_time_s;
+      points.push_back(
+          measured(lesson, twin->classroom(), step, time_s, loss / static_cast<double>(step - last)));
+      loss = 0, last = step;
+    }
   }
   return points;
 }
@@ -143,6 +157,12 @@ std::string refuses_steps(const NumericsSpec& spec, const Plan& plan) {
                      plan.endless()->steady_steps, plan.endless()->steady_steps);
 }
 
+std::string refuses_phase(const Plan& plan) {
+  return plan.service() || plan.endless()
+             ? "its plan changes during the run, and its steps do not follow one another"
+             : "";
+}
+
 std::string refuses_plan(const Plan& plan, const TrainingGraph& graph) {
   if (!plan.meaning) return "the strategy does not say yet what its tasks compute";
   const bool has_parts = !plan.meaning->positions.empty();
@@ -191,8 +211,20 @@ std::vector<LearntPoint> learn(const NumericsSpec& spec, const LearningData& dat
   if (plan.endless())
     return in_double ? learn_overlapping<double>(spec, lesson, plan, machine, cost)
                      : learn_overlapping<float>(spec, lesson, plan, machine, cost);
-  return in_double ? learn_in_step<double>(spec, lesson, plan, machine, cost)
-                   : learn_in_step<float>(spec, lesson, plan, machine, cost);
+  const std::vector<LearningPhase> whole{{plan, machine}};
+  return in_double ? learn_in_step<double>(spec, lesson, whole, cost)
+                   : learn_in_step<float>(spec, lesson, whole, cost);
+}
+
+std::vector<LearntPoint> learn_in_phases(const NumericsSpec& spec, const LearningData& data,
+                                         const std::vector<LearningPhase>& phases, const TrainingGraph& graph,
+                                         const CostModel& cost) {
+  fix_blocks_of_products();
+  const NetworkIndex index(graph);
+  BatchOrder order(spec.seed, data.train.count());
+  const Lesson lesson{graph, data, index, spec.seed, order};
+  return spec.precision == NumericsSpec::Real::in_double ? learn_in_step<double>(spec, lesson, phases, cost)
+                                                         : learn_in_step<float>(spec, lesson, phases, cost);
 }
 
 }  // namespace convoy::numerics

@@ -10,6 +10,7 @@
 #include "sim/numerics/data.h"
 #include "sim/numerics/missing_value.h"
 #include "sim/numerics/numerics_spec.h"
+#include "sim/plan/phases.h"
 #include "sim/plan/plan.h"
 #include "topologies/machine.h"
 
@@ -31,6 +32,25 @@ std::string refuses_steps(const NumericsSpec& spec, const Plan& plan);
 
 /// Classes that the network tells apart: values of its last output.
 std::int64_t classes_of(const TrainingGraph& graph);
+
+/// Steps that follow one another by one plan, of a run whose plan changes.
+struct LearningPhase {
+  const Plan& plan;
+  const Machine& machine;
+  std::int64_t first_step = 0;
+  double start_s = 0;
+  /// From the phase before; nullptr in the first one.
+  const Reconfiguration* change = nullptr;
+};
+
+/// The same of a run in phases.
+std::string refuses_phase(const Plan& plan);
+/// Trains the network phase by phase, as learn().
+/// @param phases all but the last have plans of one step
+/// @pre refuses_plan, refuses_phase and refuses_numerics are ""
+std::vector<LearntPoint> learn_in_phases(const NumericsSpec& spec, const LearningData& data,
+                                         const std::vector<LearningPhase>& phases, const TrainingGraph& graph,
+                                         const CostModel& cost);
 
 /// Trains the network as the plan says, in the order and at the times of replays made for this. The same
 /// values on every machine whose mathematical library rounds alike.

@@ -42,6 +42,15 @@ void Member<Real>::work_on_parts(const PartLesson& lesson) {
 }
 
 template <class Real>
+void Member<Real>::go_on_with(ParameterValues<Real> parameters, std::vector<OptimizerState<Real>> states,
+                              const std::vector<RunningStatistics<Real>>& running) {
+  parameters_ = std::move(parameters);
+  trained_before_ = parameters_;
+  states_ = std::move(states);
+  parts_ ? parts_->set_running(running) : values_.set_running(running);
+}
+
+template <class Real>
 typename Member<Real>::CarriedPart Member<Real>::send_part(const CommMeaning::Result& result,
                                                            const CommMeaning& means, std::int64_t first,
                                                            std::uint64_t now) {

@@ -32,8 +32,13 @@ class Member {
   Member(const Lesson& lesson, const Meaning& meaning, std::string name, EndpointId id,
          const ParameterValues<Real>& parameters);
 
+  const std::string& name() const { return name_; }
   /// The member has parts of layers.
   void work_on_parts(const PartLesson& lesson);
+  /// It begins with what has been trained before.
+  /// @param running statistics, by layer
+  void go_on_with(ParameterValues<Real> parameters, std::vector<OptimizerState<Real>> states,
+                  const std::vector<RunningStatistics<Real>>& running);
 
   /// Of a bucket, what of its parameters or their sums this member has alone. @param forgets the rest is not
   /// there until it is gathered
@@ -115,6 +120,7 @@ class Member {
 
   const ParameterValues<Real>& all_parameters() const { return parameters_; }
   const ParameterValues<Real>& gradients() const { return gradients_; }
+  const std::vector<OptimizerState<Real>>& states() const { return states_; }
   std::size_t elements(std::uint32_t bucket) const;
   BucketRange range(std::uint32_t bucket) const { return buckets_.at(bucket).range; }
 
@@ -179,6 +185,8 @@ class Member {
   std::map<std::pair<std::int64_t, std::size_t>, std::vector<Real>> made_gradients_;
   std::map<std::pair<std::int64_t, std::size_t>, ComeGradient> come_gradients_;  ///< not added up yet
   std::vector<OptimizerState<Real>> states_;
+  std::optional<ParameterValues<Real>>
+      trained_before_;  ///< parameters with which it began, if not first_parameters
   using Version = std::shared_ptr<ParameterValues<Real>>;
   bool keeps_versions_ = false;
   Version newest_;                            ///< a copy of the parameters, if there was no update since

@@ -66,7 +66,9 @@ template <class Real>
 void Member<Real>::move_slowly(std::uint32_t bucket) {
   OfBucket& of = buckets_[bucket];
   const std::vector<Real> mean = joined(bucket, parameters_);
-  if (of.before.empty()) of.before = joined(bucket, first_parameters<Real>(lesson_.graph, lesson_.seed));
+  if (of.before.empty())
+    of.before = joined(
+        bucket, trained_before_ ? *trained_before_ : first_parameters<Real>(lesson_.graph, lesson_.seed));
   of.slow.resize(mean.size(), Real{0});
   const auto momentum = static_cast<Real>(meaning_.buckets[bucket].slow_momentum);
   for (std::size_t e = 0; e < mean.size(); ++e) {

@@ -36,6 +36,15 @@ void OptimizerState<Real>::update(std::vector<Real>& parameter, const std::vecto
   }
 }
 
+template <class Real>
+void OptimizerState<Real>::take(const OptimizerState& from, std::size_t begin, std::size_t end) {
+  steps_ = from.steps_;
+  for (std::size_t e = begin; e < end; ++e) {
+    if (!first_.empty()) first_[e] = from.first_[e];
+    if (!second_.empty()) second_[e] = from.second_[e];
+  }
+}
+
 template class OptimizerState<double>;
 template class OptimizerState<float>;
 

@@ -26,6 +26,8 @@ class OptimizerState {
   /// Updates elements [begin, end). @param gradient of the whole tensor
   void update(std::vector<Real>& parameter, const std::vector<Real>& gradient, std::size_t begin,
               std::size_t end, double learning_rate);
+  /// Elements [begin, end) become those of the same tensor on another device.
+  void take(const OptimizerState& from, std::size_t begin, std::size_t end);
 
  private:
   Optimizer optimizer_ = Optimizer::sgd;

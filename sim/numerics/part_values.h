@@ -109,6 +109,7 @@ class PartValues {
 
   /// Of the channels that the device has.
   const std::vector<RunningStatistics<Real>>& running() const { return running_; }
+  void set_running(const std::vector<RunningStatistics<Real>>& running) { running_ = running; }
   double loss() const { return loss_; }  ///< of images of which no device before it in the group has the loss
 
  private:

@@ -65,9 +65,10 @@ Twin<Real>::Twin(const Lesson& lesson, const Plan& plan, const Machine& machine,
 
 template <class Real>
 double Twin<Real>::step() {
+  const std::int64_t first_image = first_step_ * std::llround(plan_.images) + step_ * batch_;
   for (std::uint32_t r = 0; r < plan_.roles.size(); ++r)
     for (const EndpointId e : plan_.roles[r].members)
-      classroom_.at(e).begin_step(step_, step_ * batch_, 1 / images_of_update(e));
+      classroom_.at(e).begin_step(first_step_ + step_, first_image, 1 / images_of_update(e));
   began_.clear(), carried_.clear(), carried_parts_.clear(), contributed_.clear();
   now_ = 0;
   for (const TwinEvent& event : order_) happen(event);

@@ -22,6 +22,8 @@ class Twin {
   Twin(const Lesson& lesson, const Plan& plan, const Machine& machine, const ReplayResult& replayed,
        double learning_rate);
 
+  /// So many steps of the run were done before, by other plans.
+  void begin_at(std::int64_t step) { first_step_ = step; }
   /// Goes through the programs once, which are of Plan::steps. @return mean loss of the images
   /// @throws MissingValue: the plan needs what is not there
   double step();
@@ -33,6 +35,7 @@ class Twin {
   void finish();
 
   const Classroom<Real>& classroom() const { return classroom_; }
+  Classroom<Real>& classroom() { return classroom_; }
 
  private:
   using Sender = std::pair<CommId, EndpointId>;
@@ -60,7 +63,7 @@ class Twin {
   double learning_rate_;
   Classroom<Real> classroom_;
   std::vector<TwinEvent> order_;
-  std::int64_t step_ = 0, batch_;  ///< batch_: of the programs, Plan::steps global batches
+  std::int64_t first_step_ = 0, step_ = 0, batch_;  ///< batch_: of the programs, Plan::steps global batches
   std::uint64_t now_ = 0;  ///< events of the step so far
   std::map<std::pair<EndpointId, TaskId>, std::uint64_t> began_;
   std::map<Sender, std::vector<typename DeviceValues<Real>::Carried>> carried_;  ///< results under way

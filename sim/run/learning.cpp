@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <deque>
 
 #include "models/summary.h"
 #include "sim/base/quantity.h"
 #include "sim/numerics/kernels.h"
 #include "sim/numerics/learn.h"
+#include "sim/run/timeline.h"
+#include "topologies/first_devices.h"
 
 namespace convoy::inline runs {
 
@@ -17,8 +20,12 @@ void check_numerics(const NumericsSpec& spec, const PreparedRun& run) {
     if (!reason.empty()) throw InputError(spec.pos, fmt::format("numerics: {}", reason));
   };
   refuse(refuses_numerics(run.graph->model));
-  if (run.phased) refuse("its plan changes during the run, which is not followed yet");
   refuse(refuses_plan(run.plan, *run.graph));
+  if (run.phased)
+    for (const RunPhase& phase : run.phased->phases) {
+      refuse(refuses_plan(phase.plan, *run.graph));
+      refuse(refuses_phase(phase.plan));
+    }
   refuse(refuses_steps(spec, run.plan));
 }
 
@@ -45,10 +52,26 @@ std::string slow_learning(const NumericsSpec& spec, const PreparedRun& run) {
       run.graph->model.name, run.plan.images, format_time(seconds));
 }
 
+namespace {
+
+std::vector<LearntPoint> learnt(const NumericsSpec& spec, const LearningData& data, const PreparedRun& run) {
+  if (!run.phased) return learn(spec, data, run.plan, *run.graph, run.machine, run.cost);
+  const std::vector<PhaseStart> starts = starts_of_phases(run);
+  const std::vector<RunPhase>& all = run.phased->phases;
+  std::deque<Machine> machines;
+  std::vector<LearningPhase> phases;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    phases.push_back({all[i].plan, machines.emplace_back(first_devices(run.phased->machine, all[i].devices)),
+                      starts[i].step, starts[i].start_s, i > 0 ? &all[i].change : nullptr});
+  return learn_in_phases(spec, data, phases, *run.graph, run.cost);
+}
+
+}  // namespace
+
 std::vector<LearningPoint> learning_of(const NumericsSpec& spec, const PreparedRun& run) {
   const LearningData data = load_data(spec.data, run.graph->model.input, classes_of(*run.graph), spec.seed);
   std::vector<LearningPoint> points;
-  for (const LearntPoint& point : learn(spec, data, run.plan, *run.graph, run.machine, run.cost)) {
+  for (const LearntPoint& point : learnt(spec, data, run)) {
     if (!std::isfinite(point.loss))
       throw InputError(spec.pos,
                        fmt::format("numerics: after {} steps the loss is no finite number any more; "

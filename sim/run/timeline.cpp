@@ -68,6 +68,8 @@ class RunTimeline {
     starts_ = lay_out(times_);
   }
 
+  const std::vector<PhaseStart>& starts() const { return starts_; }
+
   void fill(RunResult& result) const {
     Fullness fullest;
     ProcessMemory process;
@@ -228,6 +230,10 @@ double time_of_steps(const std::vector<PhaseTimes>& phases, const std::vector<Ph
   for (std::size_t i = 1; i < starts.size(); ++i)
     if (static_cast<double>(starts[i].step) < steps) last = i;
   return starts[last].start_s + (steps - static_cast<double>(starts[last].step)) * phases[last].step_time_s;
+}
+
+std::vector<PhaseStart> starts_of_phases(const PreparedRun& run) {
+  return RunTimeline(run, replay(run.plan, run.machine, run.cost, {true, run.network_model})).starts();
 }
 
 void add_timeline(const PreparedRun& run, const ReplayResult& last, bool with_trace, RunOutput& output) {

@@ -28,6 +28,9 @@ struct PhaseStart {
 /// of them may last longer), and then the pause follows.
 std::vector<PhaseStart> lay_out(const std::vector<PhaseTimes>& phases);
 
+/// Where the phases of a run begin. @pre it has phases
+std::vector<PhaseStart> starts_of_phases(const PreparedRun& run);
+
 /// The time at which this many steps have been done, including pauses. The last phase lasts as long as
 /// necessary.
 double time_of_steps(const std::vector<PhaseTimes>& phases, const std::vector<PhaseStart>& starts,
