@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <variant>
 
+#include "sim/plan/validate.h"
 #include "sim/prove/happens_before.h"
 #include "sim/prove/prove_gradients.h"
 #include "sim/prove/prove_memory.h"
@@ -17,6 +19,15 @@
 
 namespace convoy::inline prove {
 namespace {
+
+/// What no engine would begin: sizes and times that are no numbers, messages from a device to itself.
+void check_form(const Plan& plan, const Machine& machine) {
+  try {
+    validate(plan, machine);
+  } catch (const std::logic_error& malformed) {
+    throw Refuted(malformed.what());
+  }
+}
 
 void check_all(const Plan& plan, const StrategyReport& report, const TrainingGraph& graph,
                const Machine& machine, double images) {
@@ -34,7 +45,7 @@ void check_all(const Plan& plan, const StrategyReport& report, const TrainingGra
     prove_servers(plan, graph, machine, order, rounds);
   else
     prove_gradients(plan, report, graph, machine, order, rounds);
-  prove_memory(plan, graph, machine);
+  prove_memory(plan, graph, machine, order);
 }
 
 /// What batch normalizations of the plan take mean and variance of.
@@ -111,6 +122,7 @@ Proof prove_plan(const Plan& plan, const StrategyReport& report, const TrainingG
   for (const Role& role : plan.roles) proof.tasks += role.program.size();
   try {
     check_all(plan, report, graph, machine, images);
+    check_form(plan, machine);
     proof.allowed = allowed_by(plan, report, graph);
     proof.is_averaged = std::any_of(
         plan.meaning->communications.begin(), plan.meaning->communications.end(), [](const CommMeaning& of) {

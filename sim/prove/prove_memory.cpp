@@ -9,8 +9,6 @@
 #include <tuple>
 #include <vector>
 
-#include "sim/prove/happens_before.h"
-
 namespace convoy::inline prove {
 namespace {
 
@@ -26,11 +24,12 @@ class MemoryProver {
       for (const PlanOp& op : role.program[t].ops) ops_.push_back({t, &op});
   }
 
-  std::vector<NeededBytes> needed() {
+  std::vector<NeededBytes> needed(const RoleOrder& order) {
     find_lives();
     std::vector<NeededBytes> result;
     for (const auto& [of, life] : lives_)
       result.push_back({life.first, life.last, graph_.buffers[std::get<0>(of)].memory_class, life.bytes});
+    add_scattered(order, result);
     return result;
   }
 
@@ -43,6 +42,34 @@ class MemoryProver {
     std::size_t first, last;
     double bytes;
   };
+  /// Whole gradients of which each device keeps a share (ZeRO's stages 2 and 3) are there until their sum is: up to
+  /// the first operation that begins after it.
+  void add_scattered(const RoleOrder& order, std::vector<NeededBytes>& needed) const {
+    std::map<std::uint32_t, std::size_t> from;  // by bucket: the first operation that belongs to its next sum
+    for (TaskId t = 0; t < role_.program.size(); ++t) {
+      if (role_.program[t].kind != Task::Kind::collective) continue;
+      const Communication& comm = plan_.communications[role_.program[t].comm];
+      const CommMeaning& carries = meaning_.communications[comm.meaning];
+      if (carries.kind != CommMeaning::Kind::scatter || meaning_.buckets[carries.bucket].zero < 2) continue;
+      std::size_t& first = from[carries.bucket];
+      while (first < ops_.size() && !makes_gradient(first, carries.bucket)) ++first;
+      if (first == ops_.size()) continue;
+      std::size_t last = first;
+      while (last + 1 < ops_.size() && !order.precedes(t, ops_[last].task)) ++last;
+      needed.push_back({first, last, MemoryClass::gradients, comm.bytes});
+      while (first < ops_.size() && order.precedes(ops_[first].task, t)) ++first;
+    }
+  }
+
+  /// Whether an operation makes, or begins to make, a gradient of the bucket.
+  bool makes_gradient(std::size_t op, std::uint32_t bucket) const {
+    const OpMeaning* means = meaning_in_graph(meaning_, *ops_[op].op);
+    const std::vector<std::size_t>& of = meaning_.buckets[bucket].parameters;
+    return means && std::any_of(of.begin(), of.end(), [&](std::size_t p) {
+             return graph_.parameters[p].first_gradient == means->operation;
+           });
+  }
+
   /// Of which operations' outputs the role receives a view, which may be a part of the output.
   std::vector<bool> find_received_views() const {
     std::vector<bool> is_view(graph_.operations.size(), false);
@@ -127,12 +154,13 @@ void check_held(const Role& role, const std::vector<NeededBytes>& needed, const 
                                 held[c] > 0 ? "still held" : "freed twice"));
 }
 
-void prove_memory(const Plan& plan, const TrainingGraph& graph, const Machine& machine) {
+void prove_memory(const Plan& plan, const TrainingGraph& graph, const Machine& machine,
+                  const HappensBefore& order) {
   std::vector<std::vector<std::uint32_t>> used_by(graph.operations.size());
   for (std::uint32_t b = 0; b < graph.buffers.size(); ++b)
     for (const OpId op : graph.buffers[b].uses) used_by[op].push_back(b);
-  for (const Role& role : plan.roles)
-    check_held(role, MemoryProver(plan, role, graph, used_by).needed(), machine);
+  for (std::size_t r = 0; r < plan.roles.size(); ++r)
+    check_held(plan.roles[r], MemoryProver(plan, plan.roles[r], graph, used_by).needed(order.of(r)), machine);
 }
 
 }  // namespace convoy::prove

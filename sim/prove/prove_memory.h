@@ -6,6 +6,7 @@
 
 #include "models/training_graph.h"
 #include "sim/plan/plan.h"
+#include "sim/prove/happens_before.h"
 #include "topologies/machine.h"
 
 namespace convoy::inline prove {
@@ -22,8 +23,10 @@ struct NeededBytes {
 void check_held(const Role& role, const std::vector<NeededBytes>& needed, const Machine& machine);
 
 /// Whenever an operation runs, at least the bytes of all buffers of the training graph are allocated that
-/// were made, or received whole, before and that it or a later one uses; after the last operation, none are.
+/// were made, or received whole, before and that it or a later one uses, and those of whole gradients until their sum
+/// has come where each device keeps a share of it; after the last operation, none are.
 /// @throws Refuted
-void prove_memory(const Plan& plan, const TrainingGraph& graph, const Machine& machine);
+void prove_memory(const Plan& plan, const TrainingGraph& graph, const Machine& machine,
+                  const HappensBefore& order);
 
 }  // namespace convoy::prove

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -180,6 +182,75 @@ TEST_CASE("proof: of how many images a normalization is, the proof says") {
   CHECK(allowed(1, "{kind: single, micro_batches: 4}") == "batch normalization over 2 images at a time");
   CHECK(allowed(4, "{kind: data_parallel, sync: all_reduce}") ==
         "batch normalization over 8 images at a time");
+}
+
+TEST_CASE("proof: a plan that no engine begins is refuted, though each of its comparisons holds") {
+  const auto refuted = [](const std::string& strategy, const auto& change) {
+    const lab::Experiment it(
+        "{name: net, input: [3, 8, 8], layers: [{name: conv, kind: conv2d, out_channels: 8, kernel: 3}, "
+        "{name: "
+        "flat, kind: flatten}, {name: fc, kind: linear, out_features: 10}]}",
+        star(4, "10GB/s", "1us"), strategy, 8);
+    Plan plan = plan_with_meaning(it);
+    change(plan);
+    return prove_plan(plan, it.report(), it.graph(), it.machine(), images_asked_for(it, plan)).text;
+  };
+  // 0 bytes, shared out among its parts by their bytes over the sum: no number is less or more.
+  CHECK(refuted("{kind: filter_parallel}", [](Plan& plan) {
+          for (Communication& message : plan.communications) message.bytes = 0;
+          for (Pattern& pattern : plan.patterns)
+            for (double& fraction : pattern.rounds.front().fractions) fraction = INFINITY;
+        }).find("carries the fraction inf") != std::string::npos);
+  CHECK(refuted("{kind: data_parallel, sync: gossip}", [](Plan& plan) {
+          for (Pattern& pattern : plan.patterns)
+            for (auto& [from, to] : pattern.rounds.front().pairs) to = from;
+        }) != "");
+  CHECK(refuted("{kind: data_parallel, sync: all_reduce}", [](Plan& plan) {
+          plan.communications.front().overhead_s = -1;
+        }).find("overhead") != std::string::npos);
+}
+
+TEST_CASE(
+    "proof: gradients that are freed while they are summed, or made before there is room, are refuted") {
+  for (const int zero : {2, 3})
+    for (const bool overlaps : {false, true}) {
+      CAPTURE(zero);
+      CAPTURE(overlaps);
+      Dice dice(3);
+      const lab::Experiment it(
+          blocks(dice, 2), star(4, "1GB/s", "1us"),
+          fmt::format("{{kind: data_parallel, sync: all_reduce, bucket: 2kB, overlap: {}, zero: {}}}",
+                      overlaps, zero),
+          8);
+      const Plan plan = plan_with_meaning(it);
+      const auto prove_changed = [&](const auto& change) {
+        Plan changed = plan;
+        int made = 0;
+        for (Task& task : changed.roles.front().program)
+          for (PlanOp& op : task.ops) made += change(changed, task, op) ? 1 : 0;
+        CHECK(made > 0);
+        return prove_plan(changed, it.report(), it.graph(), it.machine(), images_asked_for(it, changed));
+      };
+      const Proof unchanged = prove_changed([](auto&...) { return true; });
+      CHECK_MESSAGE(unchanged.outcome == Proof::Outcome::proved, unchanged.text);
+      const Proof early = prove_changed([](const Plan& of, Task& task, const PlanOp& op) {
+        if (op.name.rfind("free gradients", 0) != 0) return false;
+        return std::erase_if(task.after, [&](TaskId before) {
+                 return of.roles.front().program[before].kind == Task::Kind::collective;
+               }) > 0;
+      });
+      CHECK(early.outcome == Proof::Outcome::refuted);
+      // Room is made where it is given back.
+      const Proof late = prove_changed([](const Plan&, const Task&, PlanOp& op) {
+        const auto of_gradients = [](const MemoryDelta& delta) {
+          return delta.memory_class == MemoryClass::gradients;
+        };
+        std::erase_if(op.allocates, of_gradients);
+        std::copy_if(op.frees.begin(), op.frees.end(), std::back_inserter(op.allocates), of_gradients);
+        return std::any_of(op.frees.begin(), op.frees.end(), of_gradients);
+      });
+      CHECK(late.outcome == Proof::Outcome::refuted);
+    }
 }
 
 TEST_CASE("proof: 1,024 devices") {
