@@ -70,10 +70,11 @@ TEST_CASE("numerics: what is not followed is refused in one line, and so is a lo
     CHECK(run.out.empty());
   };
   refuses(learnt(place,
-                 "{kind: elastic, inner: {kind: data_parallel, sync: all_reduce}, schedule: [{at_step: 0, devices: "
-                 "2}, {at_step: 2, devices: 4}]}",
+                 "{kind: elastic, inner: {kind: pipeline, micro_batches: 4, weights: stash}, schedule: "
+                 "[{at_step: 0, "
+                 "devices: 2}, {at_step: 2, devices: 4}]}",
                  {"--set", "training={global_batch: 64, optimizer: sgd, dataset: {samples: 1438}}"}),
-          "not followed yet");
+          "its steps do not follow one another");
   refuses(learnt(place, "{kind: auto}"), "kind: auto");
   refuses(learnt(place, "{kind: single}", {"--set", "numerics.learning_rate=1000"}), "no finite number");
 }
