@@ -44,6 +44,48 @@ std::uint32_t MaxMin::add_route(std::span<const LinkUse> uses, double flow_limit
 
 void MaxMin::start(std::uint32_t route, double bytes, std::uint32_t flow, double now_s) {
   Bundle& bundle = bundles_[route];
+  if (const double rate_Bps = rate_alone_Bps(bundle); rate_Bps > 0) {
+    for (const Use& use : uses_of(bundle)) links_[use.link].lone = route;
+    bundle.lone_flow = flow;
+    bundle.lone_rate_Bps = rate_Bps;
+    bundle.lone_end_s = now_s + bytes / rate_Bps;
+    ends_.set(uses_of(bundle).front().link, bundle.lone_end_s, EndPlace{links_});
+    return;
+  }
+  for (const Use& use : uses_of(bundle))
+    if (links_[use.link].lone != none) join_others(links_[use.link].lone, now_s);
+  start_among_others(route, bytes, flow, now_s);
+}
+
+/// The rate of a flow that begins now and has all the links of the bundle to itself; 0 where it has not.
+double MaxMin::rate_alone_Bps(const Bundle& bundle) {
+  double rate_Bps = infinite;
+  for (const Use& use : uses_of(bundle)) {
+    const Link& link = links_[use.link];
+    if (link.lone != none || link.changed || link.weight > 0 || !link.crossings.empty()) return 0;
+    rate_Bps =
+        std::min(rate_Bps, link.of_each_flow ? link.bandwidth_Bps : link.bandwidth_Bps / use.multiplicity);
+  }
+  return rate_Bps;
+}
+
+/// A lone flow goes on as one of several.
+void MaxMin::join_others(std::uint32_t b, double now_s) {
+  Bundle& bundle = bundles_[b];
+  const double left_bytes = std::max(0.0, bundle.lone_end_s - now_s) * bundle.lone_rate_Bps;
+  forget_lone(bundle);
+  start_among_others(b, left_bytes, bundle.lone_flow, now_s);
+}
+
+/// The bundle's links forget its lone flow.
+void MaxMin::forget_lone(Bundle& bundle) {
+  ends_.remove(uses_of(bundle).front().link, EndPlace{links_});
+  for (const Use& use : uses_of(bundle)) links_[use.link].lone = none;
+  bundle.lone_rate_Bps = 0;
+}
+
+void MaxMin::start_among_others(std::uint32_t route, double bytes, std::uint32_t flow, double now_s) {
+  Bundle& bundle = bundles_[route];
   double count = bundle.bytes;
   if (bundle.bottleneck != none) {
     advance(links_[bundle.bottleneck], now_s);
@@ -58,6 +100,7 @@ void MaxMin::start(std::uint32_t route, double bytes, std::uint32_t flow, double
 }
 
 void MaxMin::set_bandwidth(std::uint32_t link, double bandwidth_Bps, double now_s) {
+  if (links_[link].lone != none) join_others(links_[link].lone, now_s);
   advance(links_[link], now_s);
   links_[link].bandwidth_Bps = bandwidth_Bps;
   touch(link);
@@ -65,6 +108,7 @@ void MaxMin::set_bandwidth(std::uint32_t link, double bandwidth_Bps, double now_
 
 double MaxMin::rate_Bps(std::uint32_t route) const {
   const Bundle& bundle = bundles_[route];
+  if (bundle.lone_rate_Bps > 0) return bundle.lone_rate_Bps;
   return bundle.bottleneck == none ? 0 : links_[bundle.bottleneck].rate_Bps;
 }
 
@@ -77,6 +121,11 @@ void MaxMin::take_ended(double now_s, double within_s, std::vector<std::uint32_t
   while (!ends_.empty() && ends_.top().key <= now_s + within_s) {
     const std::uint32_t id = ends_.top().number;
     Link& link = links_[id];
+    if (link.lone != none) {
+      ended.push_back(bundles_[link.lone].lone_flow);
+      forget_lone(bundles_[link.lone]);
+      continue;
+    }
     advance(link, now_s);
     const double gone_bytes = link.bytes + link.rate_Bps * within_s;
     bool first = true;  // ends at this very moment, however its bytes were rounded

@@ -38,6 +38,9 @@ struct LinkUse {
 /// link promises not to offer less than `floor_Bps`. If a promise cannot be kept, the bundles of those links
 /// are solved again with the rates of the others fixed, and bundles are added until every one has its
 /// bottleneck again.
+///
+/// None of this is needed for a lone flow, one that has all its links to itself: it goes at the rate of the narrowest.
+/// It joins the others when another flow begins on one of its links, or when the bandwidth of one changes.
 class MaxMin {
  public:
   explicit MaxMin(const std::vector<double>& link_bandwidth_Bps);
@@ -74,6 +77,8 @@ class MaxMin {
   /// Flows of one route that are under way.
   struct Bundle {
     std::uint32_t first_use = 0, use_count = 0;
+    double lone_rate_Bps = 0, lone_end_s = 0;  ///< of its lone flow; 0: it has none
+    std::uint32_t lone_flow = none;
     std::uint32_t same_hash = none;  ///< the previous one whose route has the same hash
     std::uint32_t flow_count = 0;
     std::uint32_t bottleneck = none;
@@ -95,15 +100,16 @@ class MaxMin {
   struct Link {
     double bandwidth_Bps = 0;  ///< for the limit of a route: of one flow
     bool of_each_flow = false;
-    double weight = 0;                ///< flows with their multiplicities
-    std::vector<Crossing> crossings;  ///< the bundles under way that cross it
+    bool changed = false;
+    std::uint32_t lone = none;        ///< bundle of the lone flow that crosses it
+    double weight = 0;                ///< other flows with their multiplicities
+    std::vector<Crossing> crossings;  ///< the bundles under way that cross it, but for the lone flow's
     double floor_Bps = 0;
     // when it is a bottleneck
     IndexedHeap<ClockPlace> clock;  ///< bundles by the count of the clock at their next end
     double rate_Bps = 0, bytes = 0, at_s = 0;
     double limit_Bps = infinite;
     bool alone = true;  ///< its bundles cross no other bottleneck, and all bundles that cross it are its own
-    bool changed = false;
     std::uint32_t end_place = none;
     std::uint32_t solve_place = none;
     double capacity_Bps() const { return of_each_flow ? bandwidth_Bps * weight : bandwidth_Bps; }
@@ -133,6 +139,10 @@ class MaxMin {
   };
 
   std::span<Use> uses_of(const Bundle& bundle) { return {uses_.data() + bundle.first_use, bundle.use_count}; }
+  double rate_alone_Bps(const Bundle& bundle);
+  void join_others(std::uint32_t bundle, double now_s);
+  void forget_lone(Bundle& bundle);
+  void start_among_others(std::uint32_t route, double bytes, std::uint32_t flow, double now_s);
   void change(Bundle& bundle, std::uint32_t id);
   void touch(std::uint32_t link);
   void advance(Link& link, double now_s);

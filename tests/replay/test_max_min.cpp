@@ -154,6 +154,26 @@ TEST_CASE("flows at their limit leave the link to others") {
   CHECK(rates.rate_Bps(fast) == approx(8e6));
 }
 
+TEST_CASE("a flow that has its links to itself shares one of them from the moment another begins") {
+  // 10 MB alone at 10 MB/s; from half of it on at 5 MB/s beside 2 MB of another, which takes 0.4 s, and then alone.
+  MaxMin rates({10e6, 20e6, 20e6});
+  const std::uint32_t longer = rates.add_route(std::vector<LinkUse>{{0, 1}, {1, 1}}, no_limit);
+  const std::uint32_t other = rates.add_route(std::vector<LinkUse>{{2, 1}, {0, 1}}, no_limit);
+  rates.start(longer, 10e6, 7, 0);
+  CHECK(rates.next_end_s(0) == approx(1));
+  CHECK(rates.rate_Bps(longer) == approx(10e6));
+  rates.start(other, 2e6, 8, 0.5);
+  CHECK(rates.next_end_s(0.5) == approx(0.9));
+  CHECK(rates.rate_Bps(longer) == approx(5e6));
+  std::vector<std::uint32_t> ended;
+  rates.take_ended(0.9, 1e-12, ended);
+  CHECK(ended == std::vector<std::uint32_t>{8});
+  CHECK(rates.next_end_s(0.9) == approx(1.2));
+  rates.take_ended(1.2, 1e-12, ended);
+  CHECK(ended == std::vector<std::uint32_t>{8, 7});
+  CHECK(std::isinf(rates.next_end_s(1.2)));
+}
+
 TEST_CASE("a link of no bandwidth stops its flows until it has some again") {
   MaxMin rates({1e6});
   const std::uint32_t route = rates.add_route(std::vector<LinkUse>{{0, 1}}, no_limit);
