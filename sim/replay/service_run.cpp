@@ -12,7 +12,8 @@ ServiceRun::ServiceRun(const FoldedPlan& folded, const Surroundings& surrounding
       desk_(folded.plan, folded.machine, folded.table, folded.folding, engine_, transfers_, *this,
             surroundings.service_log),
       log_(surroundings.service_log),
-      steady_(*folded.plan.service(), folded.folding),
+      steady_(*folded.plan.service(), folded.folding,
+              !folded.plan.input && surroundings.disturbances.empty()),
       shown_(class_count()),
       input_wait_s_(class_count(), 0) {}
 

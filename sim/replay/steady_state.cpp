@@ -74,7 +74,7 @@ Batches batch_means(const SteadyState::Client& client, std::size_t blocks, doubl
 
 }  // namespace
 
-SteadyState::SteadyState(const Service& service, const Folding& folding)
+SteadyState::SteadyState(const Service& service, const Folding& folding, bool undisturbed)
     : service_(service),
       client_(folding.endpoints.size(), none),
       steps_a_block_(service.measured_steps),
@@ -100,6 +100,7 @@ SteadyState::SteadyState(const Service& service, const Folding& folding)
   starts_.resize(clients_.size());
   measuring_left_ = clients_.size();
   warm_left_ = service.warm_up_steps == 0 ? 0 : clients_.size();
+  if (undisturbed && service.drifts && !service.is_random()) equal_.emplace(clients_.size());
 }
 
 double SteadyState::next_stretch(std::uint32_t c) const {
@@ -123,7 +124,13 @@ void SteadyState::step_begins(std::uint32_t c, double now_s, DeviceClock& clock,
 void SteadyState::step_ends(std::uint32_t c, double now_s, DeviceClock& clock, std::uint64_t next_version) {
   Client& client = clients_[client_[c]];
   const double stretch = next_stretch(c);
-  if (++client.steps_done == service_.warm_up_steps) --warm_left_;
+  if (equal_) equal_->step_ends(client_[c], now_s);
+  if (++client.steps_done == service_.warm_up_steps && !is_warm()) --warm_left_;
+  if (!is_warm() && equal_ && equal_->are_equal()) {
+    warm_left_ = 0;
+    steps_a_block_ = 1;
+    blocks_wanted_ = 1;
+  }
   if (!client.measured) return;
   clock.advance(now_s);
   client.end_s = now_s;
@@ -151,6 +158,7 @@ void SteadyState::end_block(Client& client) {
 
 /// Or whether it cannot become known with an affordable simulation.
 bool SteadyState::is_known() {
+  if (blocks_wanted_ < batches) return equal_->are_equal();  // begun when steps were, and not before
   if (service_.quorum > 0 ? are_updates_known() : are_steps_known()) return true;
   // Blocks wait for the slowest client; one beside its server may have done a thousand times as many steps.
   double steps = 0;

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "sim/plan/plan.h"
 #include "sim/replay/busy_clock.h"
+#include "sim/replay/equal_steps.h"
 #include "sim/replay/fold.h"
 
 namespace convoy::inline replays {
@@ -21,7 +23,8 @@ namespace convoy::inline replays {
 /// nobody is measured exactly. The measurement is over when the 95 % interval of the mean step over batches
 /// (Student's t, 6 degrees of freedom) is within 1 % and phases have had time to mix, or after 8,192 blocks
 /// or 2^16 messages. With a quorum, the batches are those of the client with the most steps; the mean is the
-/// time between updates, as measured, and has to be known to 0.2 %. Source: Law, Simulation Modeling and
+/// time between updates, as measured, and has to be known to 0.2 %. Where nothing is random and the steps of all clients
+/// become equal (equal_steps.h) before the warm-up is over, it is over then, and one more whole step of each client is the measurement. Source: Law, Simulation Modeling and
 /// Analysis, 5th ed. 2015, sections 9.5.3 (batch means) and 11.4 (control variates).
 class SteadyState {
  public:
@@ -44,7 +47,9 @@ class SteadyState {
     double mean_stretch() const { return steps > 0 ? stretch / static_cast<double>(steps) : 1; }
   };
 
-  SteadyState(const Service& service, const Folding& folding);
+  /// @param undisturbed the steps of clients depend on each other only, and not on images that are made ready for them or
+  ///        on what else happens to the machine
+  SteadyState(const Service& service, const Folding& folding, bool undisturbed);
 
   bool is_client(std::uint32_t c) const { return client_[c] != none; }
   const Client& client(std::uint32_t c) const { return clients_[client_[c]]; }
@@ -79,6 +84,7 @@ class SteadyState {
   std::size_t warm_left_, measuring_left_;
   std::uint32_t steps_a_block_;
   std::size_t blocks_wanted_;  ///< of each client before the next check
+  std::optional<EqualSteps> equal_;  ///< where steps can become equal
 };
 
 }  // namespace convoy::replays

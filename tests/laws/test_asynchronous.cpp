@@ -7,9 +7,11 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <queue>
 #include <random>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tests/support/lab.h"
@@ -293,6 +295,56 @@ TEST_CASE("async in order: a little jitter changes a step a little") {
         CHECK(apart(step_s(jitter), without_s) < 0.03);
       }
     }
+}
+
+TEST_CASE("async in order: a measurement of unequal workers and a long run have the same mean") {
+  std::mt19937 random(71);
+  int short_ones = 0;
+  constexpr int draws = 60;
+  for (int i = 0; i < draws; ++i) {
+    std::string nodes;
+    const std::size_t workers = 2 + random() % 9;
+    for (std::size_t w = 0; w < workers; ++w)
+      nodes += fmt::format("{{name: n{}x, count: 1, server: box, speed: {:.2f}}}, ", w,
+                           0.5 + 0.01 * static_cast<double>(random() % 51));
+    const std::string bandwidth = fmt::format("{:.2f}Gbps", 0.5 + 0.05 * static_cast<double>(random() % 100));
+    const auto one_of = [&](const auto& a, const auto& b) { return random() % 2 ? a : b; };
+    lab::Experiment experiment(
+        lab::custom_model(1 + static_cast<int>(random() % 4), 500'000),
+        fmt::format("{{name: lab, nodes: [{}], fabric: {{kind: switch, bandwidth: {}, latency: {}}}, {}}}",
+                    nodes, bandwidth, one_of("0us", "20us"), lab::ideal_servers()),
+        fmt::format("{{kind: data_parallel, sync: parameter_server, mode: async, servers: {}, overlap: {}}}",
+                    1 + random() % 2, one_of("true", "false")),
+        1 + static_cast<std::int64_t>(random() % 30));
+    CAPTURE(nodes);
+    CAPTURE(bandwidth);
+    const auto logged = [&](std::uint64_t steps_wanted) {
+      ServiceLog log;
+      log.steps_wanted = steps_wanted;
+      ReplayOptions options;
+      options.fold = false;
+      options.service_log = &log;
+      const double step_s =
+          replay(experiment.plan(), experiment.machine(), experiment.cost(), options).step_time_s;
+      std::map<EndpointId, std::vector<double>> begins_s;
+      for (const ServiceLog::Event& event : log.events)
+        if (event.kind == ServiceLog::Event::Kind::begin) begins_s[event.client].push_back(event.time_s);
+      return std::pair{step_s, begins_s};
+    };
+    const auto [step_s, measured] = logged(0);
+    double per_s = 0;
+    for (const auto& [worker, begins_s] : logged(400 * workers).second) {
+      REQUIRE(begins_s.size() > 160);
+      per_s += static_cast<double>(begins_s.size() - 1 - 40) / (begins_s.back() - begins_s[40]);
+    }
+    const double error = apart(step_s, static_cast<double>(workers) / per_s);
+    // Less than 16 steps to warm up: it ended because steps had become equal.
+    const bool is_short = measured.begin()->second.size() < 16;
+    short_ones += is_short;
+    CHECK(error < (is_short ? 1e-4 : 0.01));
+  }
+  CHECK(short_ones >= draws / 4);
+  CHECK(short_ones <= draws - draws / 4);
 }
 
 TEST_CASE("async: one worker more never makes all of them slower") {

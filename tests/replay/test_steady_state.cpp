@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "sim/replay/steady_state.h"
@@ -30,7 +31,7 @@ Measured measured(double least_s, double most_s) {
   Folding folding;
   folding.endpoint_class = {0};
   folding.endpoints = {0};
-  SteadyState state(service, folding);
+  SteadyState state(service, folding, true);
   DeviceClock clock;
   std::mt19937 random(1);
   Measured result;
@@ -104,7 +105,7 @@ Service service_of(std::size_t clients, std::size_t exchanges) {
 TEST_CASE("a measurement of fixed steps ends when the slowest client has done eight whole ones") {
   const Service service = service_of(2, 1);
   const Folding folding = folding_of(2);
-  SteadyState state(service, folding);
+  SteadyState state(service, folding, true);
   std::vector<Paced> clients{{[](int, double) { return 1e-3; }}, {[](int, double) { return 3.1e-3; }}};
   // The slow one has done its four steps to warm up at 12.4 ms and eight more at 37.2 ms. The fast one's
   // first whole step begins at 13 ms, and it has done 24 of them when it is over.
@@ -115,11 +116,60 @@ TEST_CASE("a measurement of fixed steps ends when the slowest client has done ei
   CHECK(state.step_time_s(2) == approx(2 / (1 / 1e-3 + 1 / 3.1e-3)));
 }
 
+TEST_CASE("a measurement of clients that push each other apart ends when their steps have become equal") {
+  Service service = service_of(3, 1);
+  service.drifts = true;
+  service.warm_up_steps = 16;
+  const Folding folding = folding_of(3);
+  const auto steps_of = [&](const Service& of, const std::function<double(int, double)>& step_s,
+                            bool undisturbed = true) {
+    SteadyState state(of, folding, undisturbed);
+    std::vector<Paced> clients(3, {step_s});
+    measure(state, clients);
+    CHECK(state.is_over());
+    return std::pair{clients.back().steps, state.step_time_s(3)};
+  };
+  // 3 ms, and 0.75 ms less for every step before: the fifth and sixth are equal, and the seventh is measured.
+  const auto settles = [](int step, double) { return 1e-3 * std::max(0, 4 - step) * 0.75 + 3e-3; };
+  const auto [steps, step_s] = steps_of(service, settles);
+  CHECK(steps == 7);
+  CHECK(step_s == approx(3e-3));
+  // To within a hundredth of a percent: 0.1 % by which the first step is too long, halved with each.
+  const auto [halving_steps, halving_s] =
+      steps_of(service, [](int step, double) { return 1e-3 * (1 + 1e-3 * std::ldexp(1, -step)); });
+  CHECK(halving_steps == 6);
+  CHECK(halving_s == approx(1e-3).epsilon(1e-4));
+  // Not with what else changes steps: images, disturbances, chance.
+  CHECK(steps_of(service, settles, false).first == 16 + 64);
+  service.step_jitter = 1e-9;
+  CHECK(steps_of(service, settles).first == 16 + 64);
+  service.step_jitter = 0;
+  // Clients of unequal steps do not keep the phases at which they meet.
+  SteadyState state(service, folding, true);
+  std::vector<Paced> clients;
+  for (const double own_s : {1e-3, 1e-3, 1.0002e-3})
+    clients.push_back({[own_s](int, double) { return own_s; }});
+  measure(state, clients);
+  CHECK(clients.back().steps == 16 + 64);
+}
+
+TEST_CASE("a measurement goes on if the steps after those that were equal are not") {
+  Service service = service_of(1, 1);
+  service.drifts = true;
+  const Folding folding = folding_of(1);
+  SteadyState state(service, folding, true);
+  // Two of 1 ms, then 1 and 3 ms in turn.
+  std::vector<Paced> clients{{[](int step, double) { return step > 1 && step % 2 == 0 ? 3e-3 : 1e-3; }}};
+  measure(state, clients);
+  CHECK(clients[0].steps > 2 + 8);
+  CHECK(state.step_time_s(1) == approx(2e-3).epsilon(0.02));
+}
+
 TEST_CASE("a random measurement ends when all clients are known, and not with the first of them") {
   Service service = service_of(2, 1);
   service.compute_spread = 0.25;
   const Folding folding = folding_of(2);
-  SteadyState state(service, folding);
+  SteadyState state(service, folding, true);
   std::vector<Paced> clients{{[](int, double stretch) { return 1e-3 * stretch; }},
                              {[](int, double stretch) { return 5e-3 * stretch; }}};
   // What they compute is all they do: known at the first look, when the slow one has done 8 x 8 steps.
@@ -134,7 +184,7 @@ TEST_CASE("a random measurement goes on until a client has walked through a whol
   Service service = service_of(1, 1);
   service.compute_spread = 0.1;
   const Folding folding = folding_of(1);
-  SteadyState state(service, folding);
+  SteadyState state(service, folding, true);
   std::vector<Paced> clients{{[](int, double stretch) { return 1e-3 * stretch; }}};
   measure(state, clients);
   CHECK(clients[0].steps == 4 + 512);
@@ -155,7 +205,7 @@ TEST_CASE("a random measurement that never comes to a mean ends after 2^16 messa
       service.step_jitter = quorum ? 0.1 : 0;
       service.quorum = quorum ? 1 : 0;
       const Folding folding = folding_of(it.clients);
-      SteadyState state(service, folding);
+      SteadyState state(service, folding, true);
       // Every step is 1 ms longer than the one before.
       std::vector<Paced> clients(it.clients, {[](int step, double) { return 1e-3 * (1 + step); }});
       measure(state, clients);
@@ -170,7 +220,7 @@ TEST_CASE("a measurement of updates ends when the mean between them is known to 
   service.step_jitter = 0.05;
   const Folding folding = folding_of(1);
   for (const std::uint64_t updates : {1, 3}) {
-    SteadyState state(service, folding);
+    SteadyState state(service, folding, true);
     std::vector<Paced> clients{{[](int, double stretch) { return 20e-3 * stretch; }, updates}};
     measure(state, clients);
     // 2.45 standard errors of 5 % are 0.2 % after some 3,700 steps; looks are at 1024, 2048, ... of them.
@@ -180,7 +230,7 @@ TEST_CASE("a measurement of updates ends when the mean between them is known to 
   }
   // Without jitter nothing is uncertain: eight steps.
   service.step_jitter = 0;
-  SteadyState state(service, folding);
+  SteadyState state(service, folding, true);
   std::vector<Paced> clients{{[](int, double stretch) { return 20e-3 * stretch; }, 3}};
   measure(state, clients);
   CHECK(clients[0].steps == 4 + 8);
@@ -194,7 +244,7 @@ TEST_CASE("normal draws of step_jitter: mean, deviation and shares within one an
   service.clients[1] = {1, 1.0, 0, 0, 1};
   service.clients[0].start_s = 0;
   const Folding folding = folding_of(2);
-  SteadyState state(service, folding);
+  SteadyState state(service, folding, true);
   DeviceClock clock;
   constexpr int draws = 20'000;
   double sum = 0, squares = 0, product = 0;
@@ -238,7 +288,7 @@ TEST_CASE("a client that does a hundred steps in one of another's does not make 
   service.clients[1].images = 1000;
   service.compute_spread = 0.25;
   const Folding folding = folding_of(2);
-  SteadyState state(service, folding);
+  SteadyState state(service, folding, true);
   std::vector<Paced> clients{{[](int, double stretch) { return 1e-6 * stretch; }},
                              {[&](int step, double) { return slow_s[static_cast<std::size_t>(step)]; }}};
   measure(state, clients);
