@@ -35,7 +35,6 @@ void add_job(const JobBeside& job, JointPlan& joint) {
   const Plan own = with_all_listed(job.plan);
   const auto first_pattern = static_cast<std::uint32_t>(plan.patterns.size());
   JobInPlan& in_plan = joint.jobs.emplace_back();
-  in_plan.first_role = static_cast<std::uint32_t>(plan.roles.size());
   in_plan.first_comm = static_cast<CommId>(plan.communications.size());
   for (Pattern pattern : own.patterns) {
     for (std::vector<EndpointId>& group : pattern.groups) group = moved(group, job);

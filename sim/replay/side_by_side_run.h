@@ -12,7 +12,7 @@ namespace convoy::inline replays {
 
 /// One of the jobs of a SideBySideRun: the roles and communications of the joint plan that are its own.
 struct JobInPlan {
-  std::uint32_t first_role = 0, past_last_role = 0;
+  std::uint32_t past_last_role = 0;
   CommId first_comm = 0, past_last_comm = 0;
   double start_s = 0;                  ///< when it begins its first step
   std::uint64_t sequence = 0;          ///< of random numbers, from which its compute times are drawn
