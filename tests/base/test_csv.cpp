@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
 #include "sim/base/csv.h"
 #include "tests/support/working_file.h"
 
@@ -36,6 +38,15 @@ TEST_CASE("csv: cells by column, quoted or not, comments and empty lines are lef
   CHECK(table.has("size"));
   CHECK_FALSE(table.has("note"));
   CHECK(table.rows()[1][0].pos == SourcePos{"test_csv.csv", 6, 1});
+}
+
+TEST_CASE("csv: a file of 64 MiB is read, and one byte more is refused") {
+  const WorkingFile file("test_csv.csv", "name\na\n#");
+  const auto read = [&] { return CsvTable(file.name, {"name"}, {"name"}).rows().size(); };
+  std::filesystem::resize_file(file.name, 64u << 20);
+  CHECK(read() == 1);
+  std::filesystem::resize_file(file.name, (64u << 20) + 1);
+  CHECK_THROWS_WITH_AS(read(), "test_csv.csv: is larger than 64 MiB", InputError);
 }
 
 TEST_CASE("csv: what is wrong is said with its place") {

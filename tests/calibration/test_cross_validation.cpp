@@ -67,6 +67,20 @@ TEST_CASE("boards that differ in the size of their memory alone are one device o
   CHECK(fit.devices.at("v100-sxm2-16gb") != fit.devices.at("v100-pcie-16gb"));
 }
 
+TEST_CASE("fused operations leave a part of their passes, of every framework that is compiled") {
+  const CatalogueFit fit = fit_catalogue(rows(1));
+  REQUIRE(!fit.software.empty());
+  for (const auto& [framework, text] : fit.software) {
+    CAPTURE(framework);
+    const std::size_t compiled = text.find("compiled:\n");
+    REQUIRE(compiled != std::string::npos);
+    const std::size_t fused = text.find("fused: ", compiled);
+    REQUIRE(fused != std::string::npos);
+    CHECK(std::stod(text.substr(fused + 7)) > 0);
+    CHECK(std::stod(text.substr(fused + 7)) < 1);
+  }
+}
+
 TEST_CASE("rows with role test tell the fit nothing, and are predicted where their source is left out") {
   const auto with_test_rows = [](double factor) {
     std::vector<Measurement> measurements = rows(1);

@@ -70,6 +70,15 @@ std::string log_error(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("a log of 64 MiB is read, and one byte more is refused before it is") {
+  const WrittenFile file(head + ranks(8, 8) + columns + ring_rows(8), ".log");
+  std::filesystem::resize_file(file.path(), 64u << 20);
+  CHECK(read_all_reduce_log(file.path()).rows.size() == 9);
+  std::filesystem::resize_file(file.path(), (64u << 20) + 1);
+  CHECK_THROWS_WITH_AS(read_all_reduce_log(file.path()), (file.path() + ": is larger than 64 MiB").c_str(),
+                       InputError);
+}
+
 TEST_CASE("an all-reduce log gives back the link that made its times") {
   const WrittenFile file(head + ranks(8, 8) + columns + ring_rows(8) + "# Out of bounds values : 0 OK\n",
                          ".log");

@@ -108,6 +108,14 @@ TEST_CASE("files that are no network are errors of one line") {
         "net.onnx: node 'v1' (If): control flow and recurrent layers cannot be read");
 }
 
+TEST_CASE("files of 2 GiB and more are refused before they are read") {
+  const TemporaryFile file("net.onnx");
+  exported(model_from("cifar_two_conv"), -1, true).save(file.path);
+  const std::string refusal = "is larger than 2 GiB";
+  std::filesystem::resize_file(file.path, std::uintmax_t{1} << 31);
+  CHECK(error_of("{onnx: '" + file.path + "'}").find(refusal) != std::string::npos);
+}
+
 TEST_CASE("files of more than 100,000 nodes or initialisers are refused before they are read to the end") {
   const auto error = [](int nodes, int weights) {
     OnnxWriter writer;
