@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -224,6 +225,22 @@ TEST_CASE("elastic: the trace shows every phase at its place, with the pauses be
   CHECK(newcomer.back().second < steps[1].second);
   CHECK(first.front().first == 0);
   CHECK(first.back().first > steps[2].first);
+  // Every phase has arrows; each begins once, and ends once and no earlier.
+  std::map<int, std::vector<double>> begins, ends;
+  for (const json& event : trace["traceEvents"])
+    if (event["ph"] == "s" || event["ph"] == "f")
+      (event["ph"] == "s" ? begins : ends)[event["id"]].push_back(event["ts"]);
+  REQUIRE(!begins.empty());
+  CHECK(begins.size() == ends.size());
+  for (const auto& [id, begin] : begins) {
+    REQUIRE(begin.size() == 1);
+    REQUIRE(ends[id].size() == 1);
+    CHECK(begin.front() <= ends[id].front());
+  }
+  for (const auto& [start_s, end_s] : steps)
+    CHECK(std::any_of(begins.begin(), begins.end(), [&, from = start_s, to = end_s](const auto& begin) {
+      return begin.second.front() >= 1e6 * from && begin.second.front() <= 1e6 * to;
+    }));
 }
 
 TEST_CASE("elastic: an epoch has its phases and pauses") {

@@ -88,6 +88,12 @@ TEST_CASE("memory: a process that is less below the limit than predictions are o
   CHECK(warned(small) == 0);
   CHECK(edge["fits"] == true);
   CHECK(warned(edge) == 1);
+  // It says how far predictions are off, as the interval does.
+  const double factor =
+      edge["interval"]["peak_memory_bytes"][1].get<double>() / edge["peak_memory_bytes"].get<double>();
+  CHECK(edge["warnings"].dump().find(fmt::format(
+            "predictions of memory are off by up to {:.0f} % in eight of ten cases", 100 * (factor - 1))) !=
+        std::string::npos);
   CHECK(large["fits"] == false);
   CHECK(warned(large) == 0);
 }

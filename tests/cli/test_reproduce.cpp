@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/cli/program.h"
 #include "tests/support/approx.h"
@@ -79,6 +82,29 @@ void check_intervals(const json& made) {
   CHECK(made["passed"] == all_passed);
   CHECK(as_listed);
   CHECK(made["as_listed"] == as_listed);
+}
+
+/// The cells of the first line of `text` that begins with these, which stand two spaces or more apart.
+std::vector<std::string> cells_of(const std::string& text, const std::vector<std::string>& first) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::vector<std::string> cells;
+    for (std::size_t at = line.find_first_not_of(' '); at != std::string::npos;) {
+      const std::size_t end = std::min(line.find("  ", at), line.size());
+      cells.push_back(line.substr(at, end - at));
+      at = line.find_first_not_of(' ', end);
+    }
+    if (cells.size() > first.size() && std::equal(first.begin(), first.end(), cells.begin())) return cells;
+  }
+  return {};
+}
+
+/// Does the cell begin with the number, rounded to the digits that it has?
+bool is_rounded(const std::string& cell, double number) {
+  const std::size_t point = cell.find('.');
+  const std::size_t end = std::min(cell.find_first_not_of("-0123456789."), cell.size());
+  const double unit = point < end ? std::pow(0.1, static_cast<double>(end - point - 1)) : 1;
+  return std::abs(std::stod(cell) - number) <= std::max(0.501 * unit, 5.01e-3 * std::abs(number));
 }
 
 }  // namespace
@@ -172,6 +198,63 @@ TEST_CASE("reproduce: a table for people, with the verdict") {
   CHECK(run.out.find("pipelines: mean error ") != std::string::npos);
   CHECK(run.out.find(" %: FAILED, as listed\n") !=
         std::string::npos);  // all four rows are inside their intervals
+}
+
+TEST_CASE("reproduce: the tables for people have the figures of the JSON") {
+  const Workplace place;
+  const std::vector<std::string> names{"reproduce", "energy", "localsgd-paddle", "krizhevsky2014"};
+  const std::string text = place.convoy(names).out;
+  std::vector<std::string> with_json = names;
+  with_json.emplace_back("--json");
+  const json report = json::parse(place.convoy(with_json).out);
+  for (const json& row : report["reproductions"][0]["rows"]) {
+    const std::vector<std::string> cells = cells_of(text, {row["table"], row["model"], row["setup"]});
+    CAPTURE(cells);
+    REQUIRE(cells.size() == 6);
+    CHECK(is_rounded(cells[3], row["published_j"]));
+    CHECK(is_rounded(cells[4], row["predicted_j"]));
+    CHECK(cells[5] == (row["anchor"] == true ? "anchor"
+                                             : fmt::format("{:+.1f} %{}", 100 * row["error"].get<double>(),
+                                                           row["fitted"] == true ? " f" : "")));
+  }
+  for (const json& thesis : report["theses"]) {
+    std::map<std::string, int> verdicts;
+    for (const json& claim : thesis["claims"]) {
+      const std::vector<std::string> cells = cells_of(text, {claim["claim"], claim["setup"]});
+      CAPTURE(cells);
+      CAPTURE(claim.dump());
+      REQUIRE(cells.size() == 9);
+      const std::string unit = claim["unit"], verdict = claim["verdict"];
+      const double ours = claim["ours"];
+      ++verdicts[verdict];
+      CHECK(cells[4].ends_with(" " + unit));
+      CHECK(is_rounded(cells[4], ours));
+      if (claim["published"].is_null()) {
+        CHECK(cells[2] == "-");
+        CHECK(cells[5] == "-");
+      } else {
+        const double published = claim["published"];
+        CHECK(is_rounded(cells[2], published));
+        CHECK(cells[5] == (unit == "%" ? fmt::format("{:+.1f} points", ours - published)
+                                       : fmt::format("{:+.1f} %", 100 * (ours / published - 1))));
+      }
+      const bool low = !claim["low"].is_null(), high = !claim["high"].is_null();
+      const std::string accepted = cells[3];
+      CHECK((accepted == "-") == (!low && !high));
+      if (low && high) {
+        CHECK(is_rounded(accepted, claim["low"]));
+        CHECK(is_rounded(accepted.substr(accepted.find(" to ") + 4), claim["high"]));
+      } else if (low || high) {
+        CHECK(accepted.starts_with(low ? "at least " : "at most "));
+        CHECK(is_rounded(accepted.substr(low ? 9 : 8), claim[low ? "low" : "high"]));
+      }
+      CHECK(cells[6] == claim["role"].get<std::string>());
+      CHECK(cells[8].starts_with(verdict == "none" ? "shown" : verdict == "passed" ? "passed" : "FAILED"));
+    }
+    CHECK(text.find(fmt::format("{}: {} passed, {} failed, {} shown: ", thesis["name"].get<std::string>(),
+                                verdicts["passed"], verdicts["failed"], verdicts["none"])) !=
+          std::string::npos);
+  }
 }
 
 TEST_CASE("reproduce: every claim of a thesis tells its role, where it is stated and its verdict") {

@@ -145,6 +145,12 @@ TEST_CASE("plan: the choice of each scenario is that of the plan with its values
   CHECK(table(back) == table(answer));
 }
 
+TEST_CASE("plan: a page has no heading with nothing under it") {
+  std::ostringstream page;
+  write_report(PlanAnswer{}, page);
+  CHECK(page.str().find("<h2") == std::string::npos);
+}
+
 TEST_CASE("plan: evaluations and input at which another choice is the best, by plans that have them") {
   // The choice has the quicker device, the others more cores for the price, and a lower one.
   const std::string plan =

@@ -266,6 +266,12 @@ TEST_CASE("one device, and a model without parameters, have nothing to shard") {
     CHECK(bare.run().step_time_s == approx(2 * 1.2e-3).epsilon(1e-9));
     CHECK(bare.run().comm_bytes == 0);
   }
+  // So there is nothing that the algorithm would have to be able to sum: three devices, two stages of sharding.
+  for (const int stage : {1, 2}) {
+    const lab::Experiment bare(lab::custom_model(2, 0), lab::star(3, "1GB/s", "20us"),
+                               zero(stage, ", algorithm: tree"), 4);
+    CHECK(bare.run().comm_bytes == 0);
+  }
 }
 
 TEST_CASE("zero: what cannot be is an error that says what can") {

@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "sim/page/text.h"
 #include "tests/planning/plan_text.h"
 #include "tests/studies/doctors.h"
 #include "tests/support/approx.h"
@@ -248,8 +249,17 @@ TEST_CASE("doctor: a value of nothing is the least for sure, and time x cost err
                           2 * std::log(high / low) / (2 * quantile_80)};
   };
   REQUIRE(answer.runners_up.size() == 1);
-  CHECK(diagnose_plan(both, 1, silent).flip->chance ==
+  const Diagnosis of_both = diagnose_plan(both, 1, silent);
+  CHECK(of_both.flip->chance ==
         approx(chance_of_flip(uncertain(*answer.choice), {uncertain(answer.runners_up[0])})));
+  // The text for people ends with every rival and its chance.
+  REQUIRE(of_both.flip->rivals.size() == 1);
+  const FlipRival& rival = of_both.flip->rivals.front();
+  CHECK(rival.servers == text_of(answer.runners_up[0].order));
+  CHECK(rival.chance == approx(of_both.flip->chance));  // there is no other one
+  CHECK(doctor_text(of_both).ends_with(
+      fmt::format("\nchance that other servers are the best: {0}\n{0:>7}  {1}\n", percent_text(rival.chance),
+                  rival.servers)));
 }
 
 TEST_CASE("doctor: scenarios of a plan are not simulated, and a price table is for plans only") {
