@@ -66,7 +66,7 @@ Fusion fusion_of(const Model& model, std::size_t index, KernelKind kernel) {
   if (kernel != KernelKind::elementwise) return Fusion::none;
   const auto reads = [&](const Layer& layer, auto is) {
     return std::any_of(layer.inputs.begin(), layer.inputs.end(),
-                       [&](LayerIndex input) { return is(model.layers[input]); });
+                       [&](LayerIndex input) { return input != image_input && is(model.layers[input]); });
   };
   const auto is_normalization = [](const Layer& layer) {
     const auto* norm = std::get_if<Normalization>(&layer.kind);

@@ -100,7 +100,8 @@ bool sums_on_devices(const YamlNode& strategy) {
     return value && value->scalar == name;
   };
   if (!is("kind", "data_parallel") || !is("sync", "all_reduce")) return false;
-  const GradientSync* sums = read_strategy(strategy)->sums();
+  const std::unique_ptr<const Strategy> read = read_strategy(strategy);
+  const GradientSync* sums = read->sums();
   return sums && sums->zero == 0 && sums->compression.kind == Compression::Kind::none &&
          adds_on_devices(sums->algorithm);
 }
