@@ -235,10 +235,11 @@ Key<Custom> custom_time_key(std::string name, std::string pass, double Custom::*
 
 /// @param optional the key may be left out, and is 0 then
 Key<Custom> custom_work_key(std::string name, bool optional, std::string meaning, double Custom::*field) {
-  return {key_text(name, optional ? "0" : "", forms::number(0), std::move(meaning)),
+  constexpr double most = 1e30;  // of an image: a device of 10 TFLOPS computes for billions of years
+  return {key_text(name, optional ? "0" : "", forms::number(0, most), std::move(meaning)),
           [name, optional, field](YamlMap& map, Custom& custom) {
             if (!is_timed(map))
-              custom.*field = optional ? map.number_or(name, 0, 0) : map.number(name, 0);
+              custom.*field = optional ? map.number_or(name, 0, 0, most) : map.number(name, 0, most);
             else if (map.has(name))
               map.fail(name,
                        "forward_time and backward_time are the whole cost; give these, or FLOPs and bytes");

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "sim/base/names.h"
 #include "sim/base/unexpected_value.h"
@@ -22,7 +23,7 @@ void require_scalar(const YamlNode& node, const std::string& path, std::string_v
 
 std::string range_text(double min, double max) {
   if (max == static_cast<double>(YamlMap::max_integer)) return fmt::format("between {} and 2^53", min);
-  if (max > static_cast<double>(YamlMap::max_integer)) return fmt::format("at least {}", min);
+  if (max >= std::numeric_limits<double>::max()) return fmt::format("at least {}", min);
   return fmt::format("between {} and {}", min, max);
 }
 

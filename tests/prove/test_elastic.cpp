@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -209,14 +210,18 @@ TEST_CASE("proof: changes of elastic pipelines and hybrids, and mistakes in them
           EndpointId other = 0;
           const HeldStates held =
               held_states(run.phases[i - 1].plan, run.it.graph(), ParameterElements(run.it.graph()));
-          while (other < 4 &&
-                 (other == move.to || difference(move.values.parameters, held.parameters.of(other)).empty()))
+          const std::vector<EndpointId>& group = change.traffic.patterns[0].groups[0];
+          const auto place = [&](EndpointId device) {
+            return static_cast<std::uint32_t>(std::ranges::find(group, device) - group.begin());
+          };
+          while (other < 4 && (other == move.to || place(other) == group.size() ||
+                               difference(move.values.parameters, held.parameters.of(other)).empty()))
             ++other;
           if (other == 4) other = move.to;  // everybody has it
           if (other == move.to)
-            round.pairs[which].second = move.from;
+            round.pairs[which].second = place(move.from);
           else
-            round.pairs[which].first = move.from = other;
+            round.pairs[which].first = place(move.from = other);
         }
       }
       ++sent;
