@@ -167,13 +167,13 @@ double nccl_switch_tree_s(const NcclSituation& situation, double bytes) {
   constexpr std::array<std::array<double, 2>, 4> smaller{{{32, 256}, {16, 128}, {4, 64}, {1, 32}}};
   for (const auto& [rounds, most_KiB] : smaller)
     if (bytes < rounds * parts * chunk_bytes) chunk_bytes = std::min(chunk_bytes, most_KiB * 1024);
-  const double piece_bytes = std::min(bytes, parts * chunk_bytes);
+  const double passed_on_bytes = std::min(bytes, parts * chunk_bytes);
   // With more than two hosts, an inner node of a tree sends and gets every value twice.
   const double wires_Bps = situation.bus_bandwidth_Bps / (situation.hosts > 2 ? 2 : 1);
   NcclHopsByWire hops{};
   hops[static_cast<std::size_t>(NcclWire::net)] = {levels, situation.between_s};
-  return 1e-6 * inside_switch_us + 2 * steps_s(situation, hops, tree_us, simple, piece_bytes / parts) +
-         2 * levels * piece_bytes / (situation.bus_bandwidth_Bps / 2) +
+  return 1e-6 * inside_switch_us + 2 * steps_s(situation, hops, tree_us, simple, passed_on_bytes / parts) +
+         2 * levels * passed_on_bytes / (situation.bus_bandwidth_Bps / 2) +
          bytes / std::min(switch_tree_share * wires_Bps,
                           switch_Bps(situation, situation.inside_bandwidth_Bps) / (1 + 1 / devices_of_host));
 }

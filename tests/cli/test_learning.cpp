@@ -22,15 +22,20 @@ Finished learnt(const Workplace& place, const std::string& strategy, std::vector
   return place.convoy(command);
 }
 
+/// `learning` of the run.
+nlohmann::json points_learnt(const Workplace& place, const std::string& strategy) {
+  const Finished run = learnt(place, strategy);
+  CAPTURE(run.err);
+  REQUIRE(run.exit_code == 0);
+  return nlohmann::json::parse(run.out)["runs"][0]["learning"];
+}
+
 }  // namespace
 
 TEST_CASE("numerics: schedules and tables of the same sums learn the same, at their own pace") {
   const Workplace place;
   const auto points = [&](const std::string& algorithm) {
-    const Finished run = learnt(place, "{kind: data_parallel, sync: all_reduce, algorithm: " + algorithm + "}");
-    CAPTURE(run.err);
-    REQUIRE(run.exit_code == 0);
-    return nlohmann::json::parse(run.out)["runs"][0]["learning"];
+    return points_learnt(place, "{kind: data_parallel, sync: all_reduce, algorithm: " + algorithm + "}");
   };
   const nlohmann::json ring = points("ring"),
                        tree = points("{file: " + std::string(CONVOY_SOURCE) + "/configs/collectives/tree.yaml}");
@@ -46,10 +51,7 @@ TEST_CASE("numerics: schedules and tables of the same sums learn the same, at th
 TEST_CASE("numerics: wherever operations are placed, the same is learnt") {
   const Workplace place;
   const auto points = [&](const std::string& method) {
-    const Finished run = learnt(place, "{kind: pardnn, parts: 4, method: " + method + "}");
-    CAPTURE(run.err);
-    REQUIRE(run.exit_code == 0);
-    return nlohmann::json::parse(run.out)["runs"][0]["learning"];
+    return points_learnt(place, "{kind: pardnn, parts: 4, method: " + method + "}");
   };
   const nlohmann::json own = points("pardnn"), random = points("random");
   REQUIRE(own.size() == 6);

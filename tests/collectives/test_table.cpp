@@ -198,14 +198,20 @@ double time_s(AllReduceAlgorithm algorithm, const Machine& machine, double bytes
   return estimate_s(pattern, machine, bytes);
 }
 
+/// Of one device each, whose steps in a ring take 14 us.
+NcclSituation four_hosts(double bus_bandwidth_Bps) {
+  NcclSituation situation;
+  situation.ranks = situation.hosts = 4;
+  situation.bus_bandwidth_Bps = bus_bandwidth_Bps;
+  situation.ring[static_cast<std::size_t>(NcclWire::net)] = {4, 14e-6};
+  situation.between_s = 14e-6;
+  return situation;
+}
+
 }  // namespace
 
 TEST_CASE("NCCL's ring and trees by hand: 4 hosts of 1, 100 bytes, LL") {
-  NcclSituation situation;
-  situation.ranks = situation.hosts = 4;
-  situation.bus_bandwidth_Bps = 1e12;
-  situation.ring[static_cast<std::size_t>(NcclWire::net)] = {4, 14e-6};
-  situation.between_s = 14e-6;
+  NcclSituation situation = four_hosts(1e12);
   // 6 steps of 2.7 us; trees: 0.2 us more at first, 2 x 2 levels of 5.0 us and of 100 bytes at 10.2 GB/s, and
   // the bytes at 20.4 GB/s.
   CHECK(nccl_ring_s(situation, 100, false) == approx(16.2e-6).epsilon(1e-3));
@@ -235,11 +241,7 @@ TEST_CASE("NCCL's trees inside hosts of PCIe by hand: 2 hosts of 3, 100 bytes, L
 TEST_CASE("a message of NCCL waits for its receiver if it is larger than what goes at once [law]") {
   // 4 hosts of 1: 6 steps of a ring and 4 of a tree between hosts, and 3 of half a ring. 8 KiB go at once, of LL
   // with as many bytes of flags; a ring's message is a fourth of all.
-  NcclSituation situation;
-  situation.ranks = situation.hosts = 4;
-  situation.bus_bandwidth_Bps = 25e9;
-  situation.ring[static_cast<std::size_t>(NcclWire::net)] = {4, 14e-6};
-  situation.between_s = 14e-6;
+  NcclSituation situation = four_hosts(25e9);
   NcclSituation waiting = situation;
   waiting.handshake_s = 1e-6;
   const auto waits_us = [&](auto time_s) { return 1e6 * (time_s(waiting) - time_s(situation)); };
