@@ -401,10 +401,13 @@
       context.fillText(x.title, (left + right) / 2, height - 8);
       context.textAlign = "right";
       const beside = toldApart(up.ticks.map(([, text]) => text), 13);
+      let named = Infinity;  // where the last name stands: those of close values would lie on each other
       for (const [i, [at]] of up.ticks.entries()) {
         const place = bottom - at * (bottom - top);
         line(context, left, place, right, place);
+        if (named - place < 14) continue;
         context.fillText(beside[i], left - 6, place + 4);
+        named = place;
       }
       context.textAlign = "left";
       context.fillText(y.title, 4, 34);
