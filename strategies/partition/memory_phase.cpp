@@ -49,8 +49,8 @@ class MemoryPhase {
   Placement run(Placement placement) {
     const Trial start{placement, fullest(placement)};
     if (start.fullest_bytes <= limit_) return placement;
-    const Trial moved = move_until_it_fits(placement), cut = cut_by_memory();
-    const Trial cut_moved = cut.fullest_bytes <= limit_ ? cut : move_until_it_fits(cut.placement);
+    std::vector<Trial> trials{move_until_it_fits(placement), cut_by_memory()};
+    if (trials.back().fullest_bytes > limit_) trials.push_back(move_until_it_fits(trials.back().placement));
     const Trial* emptiest = &start;
     double shortest_us = std::numeric_limits<double>::infinity();
     Placement shortest;
@@ -58,14 +58,14 @@ class MemoryPhase {
       const double makespan = scheduled(task_, judge_, placement_that_fits).first.makespan_us;
       if (makespan < shortest_us) shortest_us = makespan, shortest = std::move(placement_that_fits);
     };
-    for (const Trial* trial : {&moved, &cut, &cut_moved}) {
-      if (trial->fullest_bytes > limit_) {
-        if (trial->fullest_bytes < emptiest->fullest_bytes) emptiest = trial;
+    for (const Trial& trial : trials) {
+      if (trial.fullest_bytes > limit_) {
+        if (trial.fullest_bytes < emptiest->fullest_bytes) emptiest = &trial;
         continue;
       }
-      offer(trial->placement);
+      offer(trial.placement);
       if (task_.refine)
-        offer(refine(judge_, trial->placement, [&](const Placement& candidate) { return fits(candidate); }));
+        offer(refine(judge_, trial.placement, [&](const Placement& candidate) { return fits(candidate); }));
     }
     return shortest.empty() ? emptiest->placement : shortest;
   }
