@@ -95,9 +95,9 @@ std::optional<StepFloor> floor_of_replicas(const BatchSpec& batch, CostTable& ta
                                            std::int64_t micro_batches, bool updates) {
   const std::int64_t images = batch.over(table.device_count());
   if (images % (table.device_count() * micro_batches) != 0) return std::nullopt;
-  const auto of_micro_batch = static_cast<double>(images / (table.device_count() * micro_batches));
+  const std::int64_t of_micro_batch = images / (table.device_count() * micro_batches);
   double step_s = 0;  // every kind of device has a replica
-  for (const CostTable::Passes& passes : table.of_kinds(of_micro_batch)) {
+  for (const CostTable::Passes& passes : table.of_kinds(static_cast<double>(of_micro_batch))) {
     const double both_s = micro_batches == 1
                               ? passes.issued_s
                               : static_cast<double>(micro_batches) * std::max(passes.both_s(), passes.host_s);
@@ -109,7 +109,8 @@ std::optional<StepFloor> floor_of_replicas(const BatchSpec& batch, CostTable& ta
 
 double micro_batch_images(const StrategyInput& input, const ReplicaClass& replicas,
                           std::int64_t micro_batches) {
-  if (replicas.images % micro_batches == 0) return static_cast<double>(replicas.images / micro_batches);
+  const std::int64_t each = replicas.images / micro_batches;
+  if (each * micro_batches == replicas.images) return static_cast<double>(each);
   const auto devices = static_cast<std::int64_t>(input.machine.devices.size());
   if (!input.batch.dealt && replicas.images * devices == input.batch.over(devices))
     input.batch.divided(devices, devices * micro_batches,
