@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/replay/flow_model.h"
+#include "sim/replay/round_classes.h"
 
 namespace convoy::inline replays {
 namespace {
@@ -142,27 +143,37 @@ std::vector<double> UncontendedCollectives::times_s_per_byte(const std::vector<s
 }
 
 std::vector<double> UncontendedCollectives::shared_times_s_per_byte(const std::vector<std::uint32_t>& flows) {
-  std::vector<double> bandwidth_Bps;
-  for (const std::uint32_t f : flows)
-    for (const LinkUse& use : folding_.flow_route[f])
+  std::vector<double> bandwidth_Bps, bytes;
+  std::vector<LinkUse> uses;  // of all flows, one after the other
+  for (const std::uint32_t f : flows) {
+    bytes.push_back(folding_.flows[f].fraction * measured_bytes);
+    for (const LinkUse& use : folding_.flow_route[f]) {
       if (number_[use.link] == nowhere) {
         number_[use.link] = static_cast<std::uint32_t>(bandwidth_Bps.size());
         bandwidth_Bps.push_back(link_bandwidth_Bps_[use.link]);
       }
-  FlowModel model(bandwidth_Bps);
-  std::vector<double> result(flows.size(), 0);
-  std::vector<LinkUse> uses;
-  for (std::size_t i = 0; i < flows.size(); ++i) {
-    const double bytes = folding_.flows[flows[i]].fraction * measured_bytes;
-    uses = folding_.flow_route[flows[i]];
-    if (bytes == 0 || uses.empty()) continue;
-    for (LinkUse& use : uses) use.link = number_[use.link];
-    model.start_flow(bytes, model.add_route(uses, std::numeric_limits<double>::infinity()),
-                     [&model, &result, i] { result[i] = model.now_s() / measured_bytes; });
+      uses.push_back({number_[use.link], use.multiplicity});
+    }
+  }
+  std::vector<std::span<const LinkUse>> routes;
+  for (std::size_t first = 0; const std::uint32_t f : flows) {
+    routes.emplace_back(uses.data() + first, folding_.flow_route[f].size());
+    first += folding_.flow_route[f].size();
+    for (const LinkUse& use : folding_.flow_route[f]) number_[use.link] = nowhere;
+  }
+
+  const RoundClasses classes = round_classes(bytes, routes, bandwidth_Bps);
+  FlowModel model(classes.link_bandwidth_Bps);
+  std::vector<double> times(classes.bytes.size(), 0);
+  for (std::size_t c = 0; c < times.size(); ++c) {
+    if (classes.bytes[c] == 0 || classes.routes[c].empty()) continue;
+    model.start_flow(classes.bytes[c],
+                     model.add_route(classes.routes[c], std::numeric_limits<double>::infinity()),
+                     [&model, &times, c] { times[c] = model.now_s() / measured_bytes; });
   }
   while (model.advance()) continue;
-  for (const std::uint32_t f : flows)
-    for (const LinkUse& use : folding_.flow_route[f]) number_[use.link] = nowhere;
+  std::vector<double> result;
+  for (const std::uint32_t c : classes.class_of) result.push_back(times[c]);
   return result;
 }
 
