@@ -54,9 +54,12 @@ class FlowClasses {
     add_crossings_of_flows();
     list_of_groups();
     folding_.listed = static_cast<std::uint32_t>(folding_.flows.size());
+    std::vector<std::uint32_t> groups_of_class(folding_.groups.size(), 0);
+    for (const std::uint32_t c : folding_.group_class) ++groups_of_class[c];
     std::size_t first_end = 0;
     for (const AllToAllFlows& flows : table_.all_to_all) {
-      find(flows, classes_.ends().subspan(first_end));
+      find(flows, classes_.ends().subspan(first_end),
+           groups_of_class[folding_.group_class[flows.group]] == 1);
       first_end += flows.senders.size() + flows.receivers.size();
     }
   }
@@ -111,7 +114,8 @@ class FlowClasses {
   }
 
   /// @param ends classes of its ends, and those of the other all-to-alls
-  void find(const AllToAllFlows& flows, std::span<const std::uint32_t> ends) {
+  /// @param only no other group has ends of these classes, so that each pair of them is found once
+  void find(const AllToAllFlows& flows, std::span<const std::uint32_t> ends, bool only) {
     const EndClasses from = end_classes(ends.first(flows.senders.size())),
                      to = end_classes(ends.subspan(flows.senders.size(), flows.receivers.size()));
     const std::uint32_t group_class = folding_.group_class[flows.group];
@@ -123,9 +127,10 @@ class FlowClasses {
     }
     ClassPairs(flows, from.class_of, to.class_of).all_of([&](const ClassPairs::Pair& pair) {
       const std::uint32_t sender = from.first[pair.sender_class], receiver = to.first[pair.receiver_class];
-      const Colour colour = mix(ends[sender], ends[flows.senders.size() + receiver]);
-      const std::size_t before = folding_.flows.size();
-      const std::uint32_t c = class_of(colour, flows, flows.senders[sender], flows.receivers[receiver]);
+      const auto before = static_cast<std::uint32_t>(folding_.flows.size());
+      const std::uint32_t c =
+          only ? before : number_of(mix(ends[sender], ends[flows.senders.size() + receiver]));
+      if (c == before) add_class(flows, flows.senders[sender], flows.receivers[receiver]);
       if (table_.peers > 0 && c == before)
         add_connection(c, flows.senders[sender].peer, flows.receivers[receiver].peer,
                        senders_of_peer[sender] * receivers_of_peer[receiver]);
@@ -141,18 +146,23 @@ class FlowClasses {
                     [&](auto receiver, auto sender) { return sender * to.first.size() + receiver; });
   }
 
-  /// The class of the flows from one class of senders to one class of receivers; any two ends can represent
-  /// them.
-  std::uint32_t class_of(Colour colour, const AllToAllFlows& flows, const AllToAllFlows::End& sender,
-                         const AllToAllFlows::End& receiver) {
-    const std::uint32_t c = folding_.listed + known_.number(colour);
-    if (c < folding_.flows.size()) return c;
+  /// The class of the flows from one class of senders to one class of receivers, which both have this colour; where they are
+  /// new, the one that is to be added.
+  std::uint32_t number_of(Colour colour) {
+    const std::uint32_t known = known_.number(colour);
+    if (known == class_of_known_.size())
+      class_of_known_.push_back(static_cast<std::uint32_t>(folding_.flows.size()));
+    return class_of_known_[known];
+  }
+
+  /// Adds a class of flows; any two ends of its classes can represent them.
+  void add_class(const AllToAllFlows& flows, const AllToAllFlows::End& sender,
+                 const AllToAllFlows::End& receiver) {
     double latency_s = sender.latency_s;
     for (const LinkId link : table_.half(receiver)) latency_s += machine_.links[link].latency_s;
     folding_.flows.push_back({flows.group, flows.round, sender.endpoint, receiver.endpoint,
                               sender.share * receiver.share, latency_s, 0, 0, Folding::none});
     add_route(table_.half(sender), table_.half(receiver));
-    return c;
   }
 
   /// Counts how many of the class's flows use the connection of two peers that represent their classes.
@@ -190,7 +200,8 @@ class FlowClasses {
   const NodeClasses& classes_;
   const Machine& machine_;
   Folding& folding_;
-  ColourTable known_;                         ///< classes of flows that are not listed
+  ColourTable known_;  ///< of flows that are not listed, of groups that have equals
+  std::vector<std::uint32_t> class_of_known_;
   std::vector<std::uint32_t> class_of_pair_;  ///< of the all-to-all that is looked at
   ColourTable known_connections_;             ///< by the classes of their peers
   std::vector<std::uint32_t> connection_class_;
