@@ -38,6 +38,11 @@ class ColourTable {
     return slot.number;
   }
 
+  /// A colour will be looked up soon: large tables are in none of the processor's caches.
+  void fetch(Colour colour) const {
+    if (!slots_.empty()) __builtin_prefetch(&slots_[colour & (slots_.size() - 1)]);
+  }
+
  private:
   static constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
   struct Slot {

@@ -28,6 +28,8 @@ class Expansion {
       table_.first_group.push_back(size_of(table_.groups));
       for (std::uint32_t g = 0; g < pattern.groups.size(); ++g) {
         FlowGroup group{p, g, size_of(table_.flows), 0, size_of(table_.paths), 0};
+        rounds_.clear();
+        last_ = {};
         for (std::uint32_t r = 0; r < pattern.rounds.size(); ++r)
           add_round(pattern.groups[g], pattern.rounds[r], r);
         group.flow_count = size_of(table_.flows) - group.first_flow;
@@ -40,6 +42,19 @@ class Expansion {
   }
 
  private:
+  struct Message {
+    EndpointId from, to;
+    double fraction;
+    std::optional<std::uint32_t> path{};  ///< nothing: has to be looked up
+  };
+  /// Messages are listed this many at a time, so that what they are looked up in is there when it is needed.
+  static constexpr std::size_t most_ahead = 32;
+  /// A round of listed messages.
+  struct ListedRound {
+    std::uint32_t first = 0, past_last = 0;  ///< of flows
+    std::optional<double> latency_s{};
+  };
+
   /// Messages that are listed whatever is found out about all-to-alls. (There may be millions: a list that grows would be
   /// moved several times.)
   std::size_t count_listed() const {
@@ -58,17 +73,27 @@ class Expansion {
 
   void add_round(const std::vector<EndpointId>& members, const Round& round, std::uint32_t number) {
     if (round.all_to_all && add_all_to_all(members, *round.all_to_all, number)) return;
-    std::uint32_t pair = 0;
     const std::uint32_t first = size_of(table_.flows);
-    const bool may_be_like = before_.group == group() && before_.latency_s == round.latency_s;
-    std::uint32_t next = may_be_like ? before_.first : before_.past_last;
+    std::uint32_t pair = 0;
+    const auto list = [&] {
+      for (const Message& message : messages_) {
+        add_flow(message, number, message.path ? *message.path : path_of(message, round.latency_s));
+        if (round.rotation) table_.flows.back().pair = pair++;
+      }
+      messages_.clear();
+    };
     round.for_each_message([&](std::uint32_t from, std::uint32_t to, double fraction) {
-      const std::optional<std::uint32_t> known = path_before(members[from], members[to], next);
-      add_flow(members[from], members[to], fraction, number,
-               known ? *known : path_of(members[from], members[to], round.latency_s));
-      if (round.rotation) table_.flows.back().pair = pair++;
+      Message message{members[from], members[to], fraction};
+      if (size_of(table_.flows) == first && messages_.empty()) look_at_like(message, round.latency_s);
+      message.path = path_before(message);
+      if (!message.path) known_paths_.fetch(colour_of(message, round.latency_s));
+      messages_.push_back(message);
+      if (messages_.size() == most_ahead) list();
     });
-    before_ = {group(), first, size_of(table_.flows), round.latency_s};
+    list();
+    last_ = {first, size_of(table_.flows), round.latency_s};
+    if (first < last_.past_last)
+      rounds_.insert_or_assign({table_.flows[first].from, table_.flows[first].to}, last_);
   }
 
   bool add_all_to_all(const std::vector<EndpointId>& members, const AllToAll& all_to_all,
@@ -85,9 +110,9 @@ class Expansion {
     if (!flows) return false;
     for (const auto& [sender, receiver] : one_host) {
       const AllToAll::Part &from = all_to_all.senders[sender], &to = all_to_all.receivers[receiver];
-      if (from.member != to.member)
-        add_flow(members[from.member], members[to.member], from.share * to.share, round,
-                 path_of(members[from.member], members[to.member], std::nullopt));
+      if (from.member == to.member) continue;
+      const Message message{members[from.member], members[to.member], from.share * to.share};
+      add_flow(message, round, path_of(message, std::nullopt));
     }
     if (!flows->senders.empty()) table_.all_to_all.push_back(std::move(*flows));
     return true;
@@ -121,40 +146,51 @@ class Expansion {
     });
   }
 
-  void add_flow(EndpointId from, EndpointId to, double fraction, std::uint32_t round, std::uint32_t number) {
+  void add_flow(const Message& message, std::uint32_t round, std::uint32_t number) {
     const FlowPath& path = table_.paths[number];
-    table_.flows.push_back(
-        {group(), round, from, to, fraction, path.latency_s, path.first_link, path.link_count, number});
+    table_.flows.push_back({group(), round, message.from, message.to, message.fraction, path.latency_s,
+                            path.first_link, path.link_count, number});
   }
 
-  /// The path in the round before, most of whose messages a round of a pipeline has again, in their order.
-  /// @param next flow of that round, from which on the message is looked for; then the one after it
-  std::optional<std::uint32_t> path_before(EndpointId from, EndpointId to, std::uint32_t& next) const {
+  /// Chooses the round of this group that is most like the one that begins with this message: the last that began
+  /// with it, too (the half of an all-reduce that gathers sends as the other half does), or else the one before.
+  void look_at_like(const Message& first, std::optional<double> latency_s) {
+    const auto same = rounds_.find({first.from, first.to});
+    like_ = same != rounds_.end() ? same->second : last_;
+    if (like_.latency_s != latency_s) like_ = {};
+  }
+
+  /// The path in the round that is like this one, most of whose messages it has again, in their order.
+  std::optional<std::uint32_t> path_before(const Message& message) {
     constexpr std::uint32_t looked_at = 4;
-    for (std::uint32_t f = next; f < std::min(before_.past_last, next + looked_at); ++f) {
+    for (std::uint32_t f = like_.first; f < std::min(like_.past_last, like_.first + looked_at); ++f) {
       const Flow& flow = table_.flows[f];
-      if (flow.from != from || flow.to != to) continue;
-      next = f + 1;
+      if (flow.from != message.from || flow.to != message.to) continue;
+      like_.first = f + 1;
       return flow.path;
     }
     return std::nullopt;
   }
 
-  /// The path of the current group; a new one, with its route, where there is none yet.
   /// @param latency_s nothing: the route's
-  std::uint32_t path_of(EndpointId from, EndpointId to, std::optional<double> latency_s) {
-    const Colour ends = mix(Colour{from} << 32 | to, group());
-    const std::uint32_t number = known_paths_.number(latency_s ? mix(ends, bits(*latency_s)) : ends);
+  Colour colour_of(const Message& message, std::optional<double> latency_s) const {
+    const Colour ends = mix(Colour{message.from} << 32 | message.to, group());
+    return latency_s ? mix(ends, bits(*latency_s)) : ends;
+  }
+
+  /// The path of the current group; a new one, with its route, where there is none yet.
+  std::uint32_t path_of(const Message& message, std::optional<double> latency_s) {
+    const std::uint32_t number = known_paths_.number(colour_of(message, latency_s));
     if (number < table_.paths.size()) return number;
-    machine_.router->route(from, to, route_);
+    machine_.router->route(message.from, message.to, route_);
     if (std::isfinite(route_.connection_Bps)) {
       const auto next = static_cast<LinkId>(machine_.links.size() + table_.connections_Bps.size());
       const auto [known, fresh] = connections_.emplace(route_.connection, next);
       if (fresh) table_.connections_Bps.push_back(route_.connection_Bps);
       route_.links.push_back(known->second);
     }
-    table_.paths.push_back({group(), from, to, latency_s.value_or(route_.latency_s), size_of(table_.links),
-                            size_of(route_.links)});
+    table_.paths.push_back({group(), message.from, message.to, latency_s.value_or(route_.latency_s),
+                            size_of(table_.links), size_of(route_.links)});
     table_.links.insert(table_.links.end(), route_.links.begin(), route_.links.end());
     return number;
   }
@@ -167,11 +203,11 @@ class Expansion {
   Listing listing_;
   const std::vector<std::uint32_t>& owner_;
   FlowTable table_;
-  /// The last round of listed messages.
-  struct ListedRound {
-    std::uint32_t group = std::numeric_limits<std::uint32_t>::max(), first = 0, past_last = 0;  ///< of flows
-    std::optional<double> latency_s{};
-  } before_;
+  std::vector<Message> messages_;  ///< to be listed next
+  std::map<std::pair<EndpointId, EndpointId>, ListedRound>
+      rounds_;               ///< of the current group, by their first messages
+  ListedRound last_;         ///< of the current group
+  ListedRound like_;         ///< whose messages the current round may have again; `first` is the next of them
   ColourTable known_paths_;  ///< by group, ends and, where a round gives it, latency
   Route route_;
   std::map<std::pair<EndpointId, EndpointId>, LinkId> connections_;  ///< of the current owner

@@ -44,14 +44,19 @@ void SplittingClasses::find_parts() {
   ColourTable known;
   parts_.clear();
   part_of_.clear();
-  for (const std::uint32_t thing : touched_) {
+  const auto colour_of = [&](std::uint32_t thing) { return mix(shown_[thing], class_of_[thing]); };
+  constexpr std::size_t ahead = 16;
+  for (std::size_t i = 0; i < touched_.size(); ++i) {
+    if (i + ahead < touched_.size()) known.fetch(colour_of(touched_[i + ahead]));
+    const std::uint32_t thing = touched_[i];
+    const Colour colour = colour_of(thing);
     const Colour shown = std::exchange(shown_[thing], 0);
     if (shown == 0) {  // a sum that was 0 in between, so that the item is listed twice
       part_of_.push_back(none);
       continue;
     }
     const std::uint32_t id = class_of_[thing];
-    const std::uint32_t part = known.number(mix(shown, id));
+    const std::uint32_t part = known.number(colour);
     if (part == parts_.size()) parts_.push_back({id, 0, 0});
     ++parts_[part].size;
     part_of_.push_back(part);
