@@ -6,8 +6,16 @@
 
 namespace convoy::inline replays {
 
-MaxMin::MaxMin(const std::vector<double>& link_bandwidth_Bps) : links_(link_bandwidth_Bps.size()) {
-  for (std::size_t l = 0; l < links_.size(); ++l) links_[l].bandwidth_Bps = link_bandwidth_Bps[l];
+std::uint32_t MaxMin::number_of(std::uint32_t link) {
+  if (number_[link] == none) number_[link] = add_link(link_bandwidth_Bps_[link], false);
+  return number_[link];
+}
+
+std::uint32_t MaxMin::add_link(double bandwidth_Bps, bool of_each_flow) {
+  links_.emplace_back().bandwidth_Bps = bandwidth_Bps;
+  links_.back().of_each_flow = of_each_flow;
+  end_places_.push_back(IndexedHeap<EndPlace>::nowhere);
+  return static_cast<std::uint32_t>(links_.size() - 1);
 }
 
 std::uint32_t MaxMin::add_route(std::span<const LinkUse> uses, double flow_limit_Bps) {
@@ -19,9 +27,10 @@ std::uint32_t MaxMin::add_route(std::span<const LinkUse> uses, double flow_limit
   for (std::uint32_t id = latest_of_hash_[hash_number]; id != none; id = bundles_[id].same_hash) {
     const std::span<Use> known = uses_of(bundles_[id]);
     if (known.size() != uses.size() + limited) continue;
-    const bool same = std::equal(uses.begin(), uses.end(), known.begin(), [](const LinkUse& a, const Use& b) {
-      return a.link == b.link && a.multiplicity == b.multiplicity;
-    });
+    const bool same =
+        std::equal(uses.begin(), uses.end(), known.begin(), [&](const LinkUse& a, const Use& b) {
+          return number_[a.link] == b.link && a.multiplicity == b.multiplicity;
+        });
     if (same && (!limited || (links_[known.back().link].of_each_flow &&
                               links_[known.back().link].bandwidth_Bps == flow_limit_Bps)))
       return id;
@@ -30,12 +39,8 @@ std::uint32_t MaxMin::add_route(std::span<const LinkUse> uses, double flow_limit
   Bundle bundle;
   bundle.same_hash = latest_of_hash_[hash_number];
   bundle.first_use = static_cast<std::uint32_t>(uses_.size());
-  for (const LinkUse& use : uses) uses_.push_back({use.link, use.multiplicity, 0});
-  if (limited) {
-    uses_.push_back({static_cast<std::uint32_t>(links_.size()), 1, 0});
-    links_.emplace_back().bandwidth_Bps = flow_limit_Bps;
-    links_.back().of_each_flow = true;
-  }
+  for (const LinkUse& use : uses) uses_.push_back({number_of(use.link), use.multiplicity, 0});
+  if (limited) uses_.push_back({add_link(flow_limit_Bps, true), 1, 0});
   bundle.use_count = static_cast<std::uint32_t>(uses_.size()) - bundle.first_use;
   bundles_.push_back(std::move(bundle));
   latest_of_hash_[hash_number] = id;
@@ -49,7 +54,7 @@ void MaxMin::start(std::uint32_t route, double bytes, std::uint32_t flow, double
     bundle.lone_flow = flow;
     bundle.lone_rate_Bps = rate_Bps;
     bundle.lone_end_s = now_s + bytes / rate_Bps;
-    ends_.set(uses_of(bundle).front().link, bundle.lone_end_s, EndPlace{links_});
+    ends_.set(uses_of(bundle).front().link, bundle.lone_end_s, EndPlace{end_places_});
     return;
   }
   for (const Use& use : uses_of(bundle))
@@ -79,7 +84,7 @@ void MaxMin::join_others(std::uint32_t b, double now_s) {
 
 /// The bundle's links forget its lone flow.
 void MaxMin::forget_lone(Bundle& bundle) {
-  ends_.remove(uses_of(bundle).front().link, EndPlace{links_});
+  ends_.remove(uses_of(bundle).front().link, EndPlace{end_places_});
   for (const Use& use : uses_of(bundle)) links_[use.link].lone = none;
   bundle.lone_rate_Bps = 0;
 }
@@ -99,7 +104,8 @@ void MaxMin::start_among_others(std::uint32_t route, double bytes, std::uint32_t
   change(bundle, route);
 }
 
-void MaxMin::set_bandwidth(std::uint32_t link, double bandwidth_Bps, double now_s) {
+void MaxMin::set_bandwidth(std::uint32_t crossed, double bandwidth_Bps, double now_s) {
+  const std::uint32_t link = number_of(crossed);
   if (links_[link].lone != none) join_others(links_[link].lone, now_s);
   advance(links_[link], now_s);
   links_[link].bandwidth_Bps = bandwidth_Bps;
@@ -179,10 +185,10 @@ void MaxMin::set_rate(std::uint32_t link, double rate_Bps, double now_s) {
 void MaxMin::schedule(std::uint32_t id) {
   const Link& link = links_[id];
   if (link.clock.empty() || link.rate_Bps == 0)
-    ends_.remove(id, EndPlace{links_});
+    ends_.remove(id, EndPlace{end_places_});
   else
     ends_.set(id, link.at_s + std::max(0.0, link.clock.top().key - link.bytes) / link.rate_Bps,
-              EndPlace{links_});
+              EndPlace{end_places_});
 }
 
 void MaxMin::reschedule(std::uint32_t b) {

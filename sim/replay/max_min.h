@@ -43,7 +43,8 @@ struct LinkUse {
 /// It joins the others when another flow begins on one of its links, or when the bandwidth of one changes.
 class MaxMin {
  public:
-  explicit MaxMin(const std::vector<double>& link_bandwidth_Bps);
+  explicit MaxMin(const std::vector<double>& link_bandwidth_Bps)
+      : link_bandwidth_Bps_(link_bandwidth_Bps), number_(link_bandwidth_Bps.size(), none) {}
 
   /// @param uses each link at most once
   /// @param flow_limit_Bps no flow of the route is faster; infinite: only its links limit it
@@ -110,14 +111,13 @@ class MaxMin {
     double rate_Bps = 0, bytes = 0, at_s = 0;
     double limit_Bps = infinite;
     bool alone = true;  ///< its bundles cross no other bottleneck, and all bundles that cross it are its own
-    std::uint32_t end_place = none;
     std::uint32_t solve_place = none;
     double capacity_Bps() const { return of_each_flow ? bandwidth_Bps * weight : bandwidth_Bps; }
     double share_Bps() const { return of_each_flow ? bandwidth_Bps : bandwidth_Bps / weight; }
   };
   struct EndPlace {
-    std::vector<Link>& links;
-    std::uint32_t& operator()(std::uint32_t link) const { return links[link].end_place; }
+    std::vector<std::uint32_t>& places;
+    std::uint32_t& operator()(std::uint32_t link) const { return places[link]; }
   };
   // A solution for a part of the flows (max_min_solve.cpp).
   struct SolvedBundle {
@@ -139,6 +139,8 @@ class MaxMin {
   };
 
   std::span<Use> uses_of(const Bundle& bundle) { return {uses_.data() + bundle.first_use, bundle.use_count}; }
+  std::uint32_t number_of(std::uint32_t link);
+  std::uint32_t add_link(double bandwidth_Bps, bool of_each_flow);
   double rate_alone_Bps(const Bundle& bundle);
   void join_others(std::uint32_t bundle, double now_s);
   void forget_lone(Bundle& bundle);
@@ -174,12 +176,15 @@ class MaxMin {
   void make_not_alone(std::uint32_t link);
   void make_simple(std::uint32_t link);
 
-  std::vector<Link> links_;
+  std::vector<double> link_bandwidth_Bps_;
+  std::vector<std::uint32_t> number_;  ///< by link: in links_; none: no route crosses it
+  std::vector<Link> links_;            ///< that routes cross: of a large plan these may be few or none
   std::vector<Bundle> bundles_;
   std::vector<Use> uses_;
   ColourTable route_hashes_;
   std::vector<std::uint32_t> latest_of_hash_;  ///< bundle by number of its hash
   IndexedHeap<EndPlace> ends_;                 ///< links by the time of their next end
+  std::vector<std::uint32_t> end_places_;      ///< by link: in ends_
   std::vector<std::uint32_t> changed_bundles_, changed_links_, failed_;
   std::vector<SolvedBundle> solved_bundles_;
   std::vector<SolvedLink> solved_links_;
