@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
+#include <malloc.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -54,10 +55,19 @@ std::string unknown_option(const CLI::App& app) {
   return {};
 }
 
+/// Keeps up to 1 GiB of freed memory for what is computed next. Otherwise lists of more than 32 MiB go back to the
+/// kernel at once, which clears the pages of those that follow: a fifth of the CPU time of a ring of a million hosts.
+void keep_freed_memory() {
+  constexpr int kept_bytes = 1 << 30;
+  ::mallopt(M_MMAP_THRESHOLD, kept_bytes);
+  ::mallopt(M_TRIM_THRESHOLD, kept_bytes);
+}
+
 }  // namespace
 
 Exit convoy_main(int argc, char** argv) {
   open_standard_streams();
+  keep_freed_memory();
   // A closed pipe, or a file that may not grow, is an error of the write, with a message.
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);
