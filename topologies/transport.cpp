@@ -47,6 +47,11 @@ const Keys<Transport>& transport_keys() {
                   &T::process_a_host),
       optional_quantity_key<T>("serialise", "no limit", Dimension::bandwidth, true,
                                "of a message's bytes at either end, before it goes on", &T::serialise_Bps),
+      optional_quantity_key<T>(
+          "serialise_halved", "no limit", Dimension::bytes, true,
+          "the message that is serialised at half that rate, one of twice as many bytes at "
+          "a third",
+          &T::serialise_halved_bytes),
       integer_key<T>("channels", 0, 1024, "processors (SMs) of a device that a collective takes",
                      &T::channels),
       custom_key<T>("sources", "none", sources_form(), "where the numbers are from",

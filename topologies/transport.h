@@ -54,6 +54,9 @@ struct Transport {
   bool in_order = true;
   double serialise_Bps =
       std::numeric_limits<double>::infinity();  ///< of a message's bytes at either end, before it goes on
+  /// A message of so many bytes is serialised at half of that rate, one of n times as many at 1/(n + 1) of it:
+  /// of libraries that take time in proportion to the square of a message.
+  double serialise_halved_bytes = std::numeric_limits<double>::infinity();
   /// Of the fabric's network and its library, for NCCL: what a message that does not go at once waits for its
   /// receiver to tell where to, and the largest piece that trees of switches' sums pass on (0: NCCL's own).
   double handshake_s = 0, tree_chunk_bytes = 0;
@@ -65,7 +68,9 @@ struct Transport {
 
   bool ideal() const { return protocol == Protocol::ideal; }
   /// Before a message of so many bytes that is no part of a collective.
-  double call_s_of(double bytes) const { return call_s + 2 * bytes / serialise_Bps; }
+  double call_s_of(double bytes) const {
+    return call_s + 2 * bytes / serialise_Bps * (1 + bytes / serialise_halved_bytes);
+  }
   /// Between two hosts, in one direction, however wide the wires are.
   double pair_bandwidth_Bps() const { return stream_bandwidth_Bps * streams; }
 };

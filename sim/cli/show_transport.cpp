@@ -35,6 +35,8 @@ Description transport_lines(const Transport& transport) {
     lines.emplace_back("delays before a collective", std::to_string(transport.start_delays));
   time("a call", transport.call_s);
   bandwidth("a message's bytes at either end", transport.serialise_Bps);
+  if (std::isfinite(transport.serialise_halved_bytes))
+    lines.emplace_back("half of it for a message of", format_bytes(transport.serialise_halved_bytes));
   if (transport.process_a_host) lines.emplace_back("processes", "one a host");
   lines.emplace_back("messages of a connection", transport.in_order ? "in order" : "interleaved");
   lines.emplace_back("through host memory", transport.through_host_memory ? "yes" : "no");
@@ -59,22 +61,23 @@ void show_transport(std::ostream& out, const ShowArguments& arguments) {
     print_sources(out, transport.sources);
     return;
   }
-  const auto rate = [](JsonWriter& json, const char* key, double Bps) {
+  const auto finite = [](JsonWriter& json, const char* key, double value) {
     json.key(key);
-    std::isfinite(Bps) ? json.value(Bps) : json.null();
+    std::isfinite(value) ? json.value(value) : json.null();
   };
   JsonWriter json(out);
   json.begin_object();
   json.field("name", transport.name);
   json.field("title", transport.title);
-  rate(json, "stream_bandwidth_Bps", transport.stream_bandwidth_Bps);
+  finite(json, "stream_bandwidth_Bps", transport.stream_bandwidth_Bps);
   json.field("streams", static_cast<std::int64_t>(transport.streams));
-  rate(json, "host_bandwidth_Bps", transport.host_bandwidth_Bps);
+  finite(json, "host_bandwidth_Bps", transport.host_bandwidth_Bps);
   json.field("message_s", transport.message_s);
   json.field("start_s", transport.start_s);
   json.field("start_delays", static_cast<std::int64_t>(transport.start_delays));
   json.field("call_s", transport.call_s);
-  rate(json, "serialise_Bps", transport.serialise_Bps);
+  finite(json, "serialise_Bps", transport.serialise_Bps);
+  finite(json, "serialise_halved_bytes", transport.serialise_halved_bytes);
   json.field("process_a_host", transport.process_a_host);
   json.field("connection", transport.in_order ? "in_order" : "interleaved");
   json.field("through_host_memory", transport.through_host_memory);

@@ -117,7 +117,8 @@ TEST_CASE(
   const lab::Experiment experiment(
       one_layer, cluster(2, 2, "bandwidth: 100Gbps, latency: 20us, protocol: tcp"),
       "{kind: data_parallel, sync: parameter_server, overlap: false, transport: grpc}", 4);
-  const double way_s = 1e-6 + 20e-6 + grpc.message_s + grpc.call_s + 2 * bytes / grpc.serialise_Bps;
+  const double way_s = 1e-6 + 20e-6 + grpc.message_s + grpc.call_s +
+                       2 * bytes / grpc.serialise_Bps * (1 + bytes / grpc.serialise_halved_bytes);
   const double host_Bps = std::min(grpc.pair_bandwidth_Bps(), grpc.host_bandwidth_Bps / 2);
   CHECK(experiment.run().step_time_s == approx(compute_s + 2 * (way_s + 2 * bytes / host_Bps)));
 }

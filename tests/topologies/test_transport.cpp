@@ -66,6 +66,20 @@ TEST_CASE("every library has numbers over every protocol but the ideal one, and 
   }
 }
 
+TEST_CASE("a call takes time for its message's bytes and, where a library's does, for their square") {
+  Transport transport;
+  transport.call_s = 1e-4;
+  CHECK(transport.call_s_of(1e8) == approx(1e-4));
+  transport.serialise_Bps = 1e9;
+  CHECK(transport.call_s_of(1e8) == approx(1e-4 + 0.2));
+  transport.serialise_halved_bytes = 1e8;
+  CHECK(transport.call_s_of(1e8) == approx(1e-4 + 0.4));
+  CHECK(transport.call_s_of(3e8) == approx(1e-4 + 0.6 * 4));
+  // gRPC's takes slices off the front of a message; what RDMA writes has none.
+  CHECK(std::isfinite(load_transport("grpc-tcp", {}).serialise_halved_bytes));
+  CHECK(std::isinf(load_transport("grpc-rdma", {}).serialise_halved_bytes));
+}
+
 TEST_CASE("an ideal fabric has no transport, and a name that there is none of is told with those there are") {
   CHECK(transport_over("nccl", Protocol::ideal).ideal());
   CHECK(transport_over("zmq", Protocol::rdma).name == "zmq-rdma");
