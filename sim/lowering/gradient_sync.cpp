@@ -47,8 +47,7 @@ double first_bucket_bytes(const GradientSync& sync, Framework framework) {
     const YamlNode& ddp = data_yaml("topologies/catalog/synchronization", "ddp");
     return YamlMap(*ddp.find("strategy"), "strategy").quantity("first_bucket", Dimension::bytes, true);
   }();
-  if (!sync.first_bucket_bytes && !is_ddp(sync, framework)) return 0;
-  return std::min(sync.first_bucket_bytes.value_or(of_ddp), sync.bucket_bytes);
+  return sync.first_bucket_bytes.value_or(is_ddp(sync, framework) ? of_ddp : 0);
 }
 
 /// Of a message in which each member says by a bit a tensor which gradients it has, with three more: 64-bit
@@ -137,6 +136,9 @@ GradientSync read_gradient_sync(YamlMap& map) {
 }
 
 void check_gradient_sync(const YamlMap& map, const GradientSync& sync) {
+  if (sync.first_bucket_bytes.value_or(0) > sync.bucket_bytes)
+    map.fail("first_bucket", fmt::format("is more than bucket ({}); at most that, or leave it out",
+                                         format_bytes(sync.bucket_bytes)));
   if (sync.zero > 0 && sync.compression.kind != Compression::Kind::none)
     map.fail("compression",
              "goes with zero: 0, whose gradients are summed whole on every device; leave out one of the two");

@@ -247,7 +247,7 @@ TEST_CASE("the first bucket of 1 MiB is DistributedDataParallel's, and nobody el
       CHECK(has_first_bucket(framework, devices, ", bucket: 50MiB, first_bucket: 1MiB"));
       CHECK(has_first_bucket(framework, devices, ", like: ddp"));
       CHECK_FALSE(has_first_bucket(framework, devices, ", like: ddp, bucket: 50MiB"));
-      CHECK_FALSE(has_first_bucket(framework, devices, ", like: ddp, first_bucket: 50MiB"));
+      CHECK_FALSE(has_first_bucket(framework, devices, ", like: ddp, first_bucket: 25MiB"));
     }
     CHECK_FALSE(has_first_bucket(framework, 1, ""));
   }

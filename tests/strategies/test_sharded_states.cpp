@@ -291,6 +291,12 @@ TEST_CASE("zero: what cannot be is an error that says what can") {
   CHECK(error_of(three, "{kind: data_parallel, sync: all_reduce, zero: 3, micro_batches: 3}") ==
         "test:1:1: training.batch_per_device: 4 on each of 3 devices, 12 images in all, cannot be divided "
         "into 3 micro-batches on each of 3 devices; 3 or 6 can");
+  CHECK(
+      error_of(three, "{kind: data_parallel, sync: all_reduce, bucket: 4MiB, first_bucket: 5MiB}") ==
+      "strategy:1:69: strategy.first_bucket: is more than bucket (4.00 MiB); at most that, or leave it out");
+  CHECK(
+      error_of(three, "{kind: data_parallel, sync: all_reduce, like: ddp, first_bucket: 26MiB}") ==
+      "strategy:1:66: strategy.first_bucket: is more than bucket (25.0 MiB); at most that, or leave it out");
   CHECK(error_of(three, "{kind: data_parallel, sync: all_reduce, zero: 2, compression: fp16}") ==
         "strategy:1:63: strategy.compression: goes with zero: 0, whose gradients are summed whole on every "
         "device; leave out one of the two");
