@@ -136,6 +136,11 @@ void read_tolerances(Reproduction& reproduction);
 /// The tolerance for the times of single kernels.
 double worst_median_of_kernels();
 
+/// @param listed shortfalls.yaml  @param promised gates.yaml, which has to promise what the list makes
+/// exceptions of
+/// @throws InputError at a comparison that gates.yaml does not have, at rows without its `worst`, and at reasons
+/// without its `explained`
+void check_shortfalls(const YamlNode& listed, const YamlNode& promised);
 /// Fills in gates, with the known shortfalls of results/published/shortfalls.yaml. @throws InputError if the
 /// file is wrong.
 void judge(Reproduction& reproduction);

@@ -27,6 +27,7 @@ struct Shortfalls {
 
 Shortfalls read_shortfalls(const std::string& of) {
   const YamlNode file = load_yaml(data_path("results/published") + "/shortfalls.yaml");
+  check_shortfalls(file, load_yaml(data_path("results/published") + "/gates.yaml"));
   YamlMap root(file, "");
   Shortfalls result;
   for (const std::string& name : root.keys()) {
@@ -102,6 +103,18 @@ double share_beyond(const std::vector<ReproducedRow>& rows, double error) {
 }
 
 }  // namespace
+
+void check_shortfalls(const YamlNode& listed, const YamlNode& promised) {
+  YamlMap root(listed, "");
+  for (const std::string& name : root.keys()) {
+    const YamlNode* promises = promised.find(name);
+    if (!promises) root.fail(name, "gates.yaml has no comparison of this name");
+    const YamlMap map = root.map(name);
+    for (const auto& [key, gate] : {std::pair{"rows", "worst"}, std::pair{"reasons", "explained"}})
+      if (map.has(key) && !promises->find(gate))
+        map.fail(key, fmt::format("goes with '{}' of {} in gates.yaml; leave it out", gate, name));
+  }
+}
 
 void judge(Reproduction& reproduction) {
   Shortfalls known = read_shortfalls(reproduction.name);

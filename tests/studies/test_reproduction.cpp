@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <random>
 
+#include "sim/base/input_error.h"
+#include "sim/base/yaml_node.h"
 #include "sim/studies/reproduce.h"
 #include "tests/support/approx.h"
 
@@ -167,6 +169,28 @@ TEST_CASE("rows that are off by more than the limit have the reason that their n
   fitted.rows[3].fitted = true;
   judge(fitted);
   CHECK(gate_of(fitted, "share of rows beyond 20 % without a reason").inside());
+}
+
+TEST_CASE("a list of shortfalls makes exceptions only of what is promised") {
+  const YamlNode promised =
+      parse_yaml("scaling: {worst: 0.2}\ndetection: {explained: 0.2}\nlayers: {worst: 0.2, explained: 0.1}",
+                 "gates.yaml");
+  const auto said = [&](const std::string& listed) -> std::string {
+    try {
+      check_shortfalls(parse_yaml(listed, "list.yaml"), promised);
+      return "";
+    } catch (const InputError& error) {
+      return error.what();
+    }
+  };
+  CHECK(said("scaling: {rows: []}\ndetection: {reasons: [], gates: {}}") == "");
+  CHECK(said("layers: {rows: [], reasons: []}") == "");
+  CHECK(said("scaling: {reasons: []}") ==
+        "list.yaml:1:20: scaling.reasons: goes with 'explained' of scaling in gates.yaml; leave it out");
+  CHECK(said("scaling: {}\ndetection: {rows: []}") ==
+        "list.yaml:2:19: detection.rows: goes with 'worst' of detection in gates.yaml; leave it out");
+  CHECK(said("scalling: {rows: []}") ==
+        "list.yaml:1:11: scalling: gates.yaml has no comparison of this name");
 }
 
 TEST_CASE("a listed row that is met again, or is not there, is said") {
