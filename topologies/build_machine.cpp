@@ -200,6 +200,7 @@ class MachineBuilder {
                               (nic.streams > 0 ? nic.streams : transport_.streams);
     machine_.transport.handshake_s = nic.handshake_s;
     machine_.transport.tree_chunk_bytes = nic.tree_chunk_bytes;
+    machine_.transport.simple_only = nic.simple_only;
     router_->process_a_host = transport_.process_a_host;
     router_->inside_hosts = transport_.through_host_memory && transport_.inside_hosts;
     if (transport_.ideal() || (std::isinf(transport_.host_bandwidth_Bps) && transport_.message_s == 0))

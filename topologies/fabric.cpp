@@ -86,6 +86,9 @@ Keys<NicSpec> protocol_keys() {
       optional_quantity_key<NicSpec>("tree_chunk", "NCCL's", Dimension::bytes, true,
                                      "largest piece that NCCL's trees of switches' sums pass on",
                                      &NicSpec::tree_chunk_bytes)
+          .only("protocol: tcp or rdma", costs),
+      flag_key<NicSpec>("simple_only", "NCCL has its Simple protocol alone between hosts",
+                        &NicSpec::simple_only)
           .only("protocol: tcp or rdma", costs)};
 }
 

@@ -18,7 +18,7 @@
 namespace convoy::inline topologies {
 
 /// What the keys `bandwidth`, `burst`, `latency`, `nics`, `efficiency`, `message_overhead`, `protocol`, `streams`,
-/// `stream_bandwidth`, `handshake` and `tree_chunk` of a fabric say.
+/// `stream_bandwidth`, `handshake`, `tree_chunk` and `simple_only` of a fabric say.
 struct NicSpec {
   double bandwidth_Bps = 0;       ///< of one NIC (or cable) in one direction, as payload can use it
   double latency_s = 0;           ///< one way between two hosts of one switch (or along one cable)
@@ -33,10 +33,12 @@ struct NicSpec {
   double stream_bandwidth_Bps = std::numeric_limits<double>::infinity();
   double handshake_s = 0;       ///< Transport::handshake_s here
   double tree_chunk_bytes = 0;  ///< Transport::tree_chunk_bytes here
+  bool simple_only = false;     ///< Transport::simple_only here
 };
 /// Keys of cables whose rates are said elsewhere: `efficiency` and `message_overhead`.
 Keys<NicSpec> payload_keys();
-/// `protocol` and the keys that go with one: `streams`, `stream_bandwidth`, `handshake` and `tree_chunk`.
+/// `protocol` and the keys that go with one: `streams`, `stream_bandwidth`, `handshake`, `tree_chunk` and
+/// `simple_only`.
 Keys<NicSpec> protocol_keys();
 /// Keys of equal cables: all of NicSpec's but `nics`, which only fabrics with switches have.
 Keys<NicSpec> cable_keys();

@@ -60,6 +60,7 @@ struct Transport {
   /// Of the fabric's network and its library, for NCCL: what a message that does not go at once waits for its
   /// receiver to tell where to, and the largest piece that trees of switches' sums pass on (0: NCCL's own).
   double handshake_s = 0, tree_chunk_bytes = 0;
+  bool simple_only = false;  ///< likewise: NCCL has its Simple protocol alone
   /// Processors (SMs) of a device that a collective takes while it is under way: one a channel.
   std::uint32_t channels = 0;
   Sources sources;  ///< of its numbers

@@ -32,13 +32,17 @@ class Steps {
     call_.machine.router->route(call_.ranks[from], call_.ranks[to], route_);
     const bool inside = call_.machine.host_of(call_.ranks[from]) == call_.machine.host_of(call_.ranks[to]);
     NcclHops& all = hops[static_cast<std::size_t>(inside ? wire_of(route_, call_.machine) : NcclWire::net)];
+    direct_ = direct_ && route_.links.size() == 1;
     all.latency_s = (all.count * all.latency_s + route_.latency_s) / (all.count + 1);
     ++all.count;
   }
+  /// Whether each route so far is one cable.
+  bool direct() const { return direct_; }
 
  private:
   const CollectiveCall& call_;
   Route route_;
+  bool direct_ = true;
 };
 
 /// Positions in call.ranks by host, in the order of the ranks.
@@ -115,10 +119,12 @@ NcclSituation situation_of(const CollectiveCall& call, const Pattern& ring) {
   situation.switch_sums = situation.inside_bandwidth_Bps > 0;
   situation.handshake_s = call.machine.transport.handshake_s;
   situation.tree_chunk_bytes = call.machine.transport.tree_chunk_bytes;
+  situation.simple_only = call.machine.transport.simple_only;
   Steps steps(call);
   const Chain once_around = find_rings(call.ranks, call.machine, call.order)[0];
   for (std::size_t i = 0; i < once_around.size(); ++i)
     steps.add(once_around[i], once_around[(i + 1) % once_around.size()], situation.ring);
+  situation.direct = steps.direct();
   std::size_t longest = 0;
   for (std::size_t h = 1; h < hosts.size(); ++h)
     if (hosts[h][0].size() > hosts[longest][0].size()) longest = h;

@@ -17,11 +17,10 @@ constexpr ByProtocol base_tree_us{6.8, 14.0, 8.4}, base_ring_us{6.6, 14.0, 8.4};
 constexpr ByWire tree_us{{{0.6, 1.25, 4.0}, {1.0, 1.9, 4.0}, {5.0, 8.5, 14.0}}};
 constexpr ByWire ring_us{{{0.6, 1.9, 3.4}, {1.0, 2.5, 5.7}, {2.7, 4.0, 14.0}}};
 // Shares of the bus bandwidth that a protocol's payload has, and of it in trees: the same file.
-constexpr double ll_tree_share = 1.0 / 3.8, tree_share = 0.92;
-/// Of LL in rings, as NCCL had it before the release above, which has a half: the rows of Perlmutter (role fit of
-/// results/published/collectives.csv, whose release is not told) are off by 12.6 % in the mean with it, by 15.3 %
-/// with a half.
-constexpr double ll_ring_share = 1.0 / 4;
+constexpr double ll_tree_share = 1.0 / 3.8, ll_ring_share = 1.0 / 2, tree_share = 0.92;
+/// Of the bandwidth that NCCL takes rings of LL between hosts to have, what they get: fitted to the rows of Perlmutter
+/// (role fit of results/published/collectives.csv).
+constexpr double ll_got_share = 0.45;
 /// llMaxBws: of LL at most, in GB/s, by generation, with one host, two, and more.
 constexpr std::array<std::array<double, 3>, 4> ll_most_GBps{
     {{39, 39, 20.4}, {87.7, 22.5, 19}, {141, 45, 35}, {282, 90, 70}}};
@@ -36,7 +35,8 @@ constexpr std::array<double, 4> switch_share{0, 0, 0.85, 0.74};
 constexpr std::array<double, 4> call_us{9.6, 9.6, 5.1, 7.3}, inside_ll_us{0.86, 0.86, 0.79, 1.35};
 constexpr double inside_ll128_us = 0.62, inside_switch_us = 91;
 constexpr ByProtocol inside_base_us{0, 11, 13}, inside_share{0.38, 0.7, 1};
-/// Of the links' bandwidth: all-reduces, by generation; of these halves, and all sums of two devices.
+/// Of the links' bandwidth: all-reduces, by generation; of these halves, and all sums of two devices whose links go to a
+/// switch (two that cables join get all of them).
 constexpr std::array<double, 4> inside_bus_share{0.89, 0.89, 1.03, 0.92};
 constexpr double half_share = 0.86, pair_share = 0.8;
 
@@ -44,6 +44,8 @@ constexpr double half_share = 0.86, pair_share = 0.8;
 /// all-reduces of one device a host (role fit of results/published/collectives.csv). They take the place of
 /// the shares by size (tree_correction) of NCCL's tuning.
 constexpr ByProtocol piece_bytes{64.0 * 1024, 0, 256.0 * 1024};
+/// Of the bandwidth of a tree, what a piece of LL has: the share of LL in rings in releases of NCCL before the one above.
+constexpr double ll_piece_share = 1.0 / 4;
 
 /// Of a message that goes before its receiver has told where to: aws-ofi-nccl, OFI_NCCL_EAGER_MAX_SIZE.
 constexpr double eager_bytes = 8192;
@@ -65,7 +67,7 @@ bool is_inside(const NcclSituation& situation) {
 }
 
 bool available(const NcclSituation& situation, std::size_t protocol) {
-  if (situation.ideal) return protocol == simple;
+  if (situation.ideal || situation.simple_only) return protocol == simple;
   return protocol != ll128 || is_inside(situation);
 }
 
@@ -77,12 +79,9 @@ double step_s(double route_s, double step_us, double simple_us) {
   return step_us < simple_us ? std::max(share_s, moved_s) : std::min(share_s, moved_s);
 }
 
-/// @param message_bytes values of one message between hosts
 double steps_s(const NcclSituation& situation, const NcclHopsByWire& hops, const ByWire& step_us,
-               std::size_t protocol, double message_bytes) {
+               std::size_t protocol) {
   double total_s = 0;
-  if (message_bytes * wire_share[protocol] > eager_bytes)
-    total_s += hops[static_cast<std::size_t>(NcclWire::net)].count * situation.handshake_s;
   for (std::size_t wire = 0; wire < hops.size(); ++wire) {
     if (hops[wire].count == 0) continue;
     total_s += hops[wire].count * (situation.ideal ? hops[wire].latency_s
@@ -90,6 +89,14 @@ double steps_s(const NcclSituation& situation, const NcclHopsByWire& hops, const
                                                             ring_us[wire][simple]));
   }
   return total_s;
+}
+
+/// What the messages between hosts wait for their receivers.
+/// @param message_bytes values of one of them
+double waits_s(const NcclSituation& situation, const NcclHopsByWire& hops, std::size_t protocol,
+               double message_bytes) {
+  const bool waits = message_bytes * wire_share[protocol] > eager_bytes;
+  return waits ? hops[static_cast<std::size_t>(NcclWire::net)].count * situation.handshake_s : 0;
 }
 
 /// Before the first step, beyond the least of all protocols, which the transport's start has.
@@ -111,24 +118,30 @@ double ll_most_Bps(const NcclSituation& situation) {
 double nccl_call_s(std::size_t generation) { return 1e-6 * call_us[generation]; }
 
 double nccl_ring_s(const NcclSituation& situation, double bytes, bool half) {
-  double best_s = std::numeric_limits<double>::infinity();
+  double least_s = std::numeric_limits<double>::infinity(), best_s = least_s;
   const double n = situation.ranks, steps = (half ? 1 : 2) * (n - 1);
   const bool inside = is_inside(situation);
   ByWire step_us = ring_us;
   if (inside) step_us[0] = {inside_ll_us[situation.generation], inside_ll128_us, ring_us[0][simple]};
   for (std::size_t p = 0; p < protocol_count; ++p) {
     if (!available(situation, p)) continue;
-    double bandwidth_Bps = situation.bus_bandwidth_Bps;
-    if (inside)
+    double bandwidth_Bps = situation.bus_bandwidth_Bps, got_share = 1;
+    if (inside) {
       bandwidth_Bps *= inside_bus_share[situation.generation] * inside_share[p] * (half ? half_share : 1) *
-                       (situation.ranks == 2 ? pair_share : 1);
-    else if (p == ll)
+                       (situation.ranks == 2 && !situation.direct ? pair_share : 1);
+    } else if (p == ll) {
       bandwidth_Bps = std::min(bandwidth_Bps * ll_ring_share, ll_most_Bps(situation));
+      got_share = ll_got_share;
+    }
     const double first_s = inside ? 1e-6 * inside_base_us[p] : base_s(situation, base_ring_us, p);
-    const double message_bytes = bytes / n / situation.channels;
-    best_s =
-        std::min(best_s, first_s + steps / n * steps_s(situation, situation.ring, step_us, p, message_bytes) +
-                             steps / n * bytes / bandwidth_Bps);
+    const double latency_s = first_s + steps / n * steps_s(situation, situation.ring, step_us, p);
+    const double bytes_s = steps / n * bytes / bandwidth_Bps;
+    const double time_s = latency_s + bytes_s / got_share +
+                          steps / n * waits_s(situation, situation.ring, p, bytes / n / situation.channels);
+    // Halves go by what NCCL expects, which is LL for messages for which Simple would be faster. What it expects of
+    // all-reduces it corrects by their size, so that these are met better by what they take.
+    const double judged_s = half ? latency_s + bytes_s : time_s;
+    if (judged_s < least_s) least_s = judged_s, best_s = time_s;
   }
   return best_s;
 }
@@ -148,10 +161,10 @@ double nccl_tree_s(const NcclSituation& situation, double bytes) {
     }
     if (p == ll) {
       bandwidth_Bps = std::min(bandwidth_Bps * ll_tree_share, ll_most_Bps(situation));
-      piece_Bps = std::min(piece_Bps * ll_ring_share, ll_most_Bps(situation) / 2);
+      piece_Bps = std::min(piece_Bps * ll_piece_share, ll_most_Bps(situation) / 2);
     }
-    best_s = std::min(best_s, base_s(situation, base_tree_us, p) +
-                                  2 * steps_s(situation, hops, tree_us, p, bytes / situation.channels) +
+    best_s = std::min(best_s, base_s(situation, base_tree_us, p) + 2 * steps_s(situation, hops, tree_us, p) +
+                                  2 * waits_s(situation, hops, p, bytes / situation.channels) +
                                   2 * levels * pieces_bytes / piece_Bps + bytes / bandwidth_Bps);
   }
   return best_s;
@@ -172,7 +185,8 @@ double nccl_switch_tree_s(const NcclSituation& situation, double bytes) {
   const double wires_Bps = situation.bus_bandwidth_Bps / (situation.hosts > 2 ? 2 : 1);
   NcclHopsByWire hops{};
   hops[static_cast<std::size_t>(NcclWire::net)] = {levels, situation.between_s};
-  return 1e-6 * inside_switch_us + 2 * steps_s(situation, hops, tree_us, simple, passed_on_bytes / parts) +
+  return 1e-6 * inside_switch_us + 2 * steps_s(situation, hops, tree_us, simple) +
+         2 * waits_s(situation, hops, simple, passed_on_bytes / parts) +
          2 * levels * passed_on_bytes / (situation.bus_bandwidth_Bps / 2) +
          bytes / std::min(switch_tree_share * wires_Bps,
                           switch_Bps(situation, situation.inside_bandwidth_Bps) / (1 + 1 / devices_of_host));

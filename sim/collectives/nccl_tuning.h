@@ -28,11 +28,14 @@ struct NcclSituation {
   std::size_t generation = 0;  ///< 0 Volta and before, 1 Ampere and Ada, 2 Hopper, 3 Blackwell
   /// Wires without any software: messages take the latency and the bandwidth of their routes.
   bool ideal = false;
+  bool direct =
+      false;  ///< each rank of a ring inside a host has cables to the next one, with no switch between
   bool switch_sums = false;  ///< NVSwitches that add up join the ranks of each host (NVLS), as many in each
   double inside_bandwidth_Bps = 0;  ///< of a rank's links to its host's switch, one way, with switch_sums
   /// Of the fabric (NicSpec): what a message between hosts that does not go at once waits for its receiver, and
   /// the largest piece of a sum in the switches that goes to the next host; 0: NCCL's own.
   double handshake_s = 0, tree_chunk_bytes = 0;
+  bool simple_only = false;  ///< the network's library allows the Simple protocol alone
 };
 
 /// What a call of NCCL takes on a device before its first step when calls follow one another without pause,
@@ -40,8 +43,8 @@ struct NcclSituation {
 /// time.
 double nccl_call_s(std::size_t generation);
 
-/// The time of an all-reduce of `bytes` (with `half`, of a reduce-scatter or all-gather) with the protocol
-/// that is the fastest for it (LL, Simple; inside one host over NVLink also LL128, in rings): for each step
+/// The time of an all-reduce of `bytes` with the protocol that is the fastest for it, or with `half` of a reduce-scatter
+/// or all-gather with the one that NCCL expects to be (LL, Simple; inside one host over NVLink also LL128, in rings): for each step
 /// the latency of its route, shorter by what the protocol's step is shorter than one of Simple in a ring, and
 /// bytes over bandwidth. A message between hosts that is larger than what the network's library sends at once
 /// also waits for its receiver (handshake_s). Between hosts, latencies of steps, shares and limits of bandwidths are those of

@@ -212,10 +212,10 @@ NcclSituation four_hosts(double bus_bandwidth_Bps) {
 
 TEST_CASE("NCCL's ring and trees by hand: 4 hosts of 1, 100 bytes, LL") {
   NcclSituation situation = four_hosts(1e12);
-  // 6 steps of 2.7 us; trees: 0.2 us more at first, 2 x 2 levels of 5.0 us and of 100 bytes at 10.2 GB/s, and
-  // the bytes at 20.4 GB/s.
-  CHECK(nccl_ring_s(situation, 100, false) == approx(16.2e-6).epsilon(1e-3));
-  CHECK(nccl_ring_s(situation, 100, true) == approx(8.1e-6).epsilon(1e-3));
+  // 6 steps of 2.7 us and 1.5 times the bytes at 0.45 x 20.4 GB/s; trees: 0.2 us more at first, 2 x 2 levels of 5.0 us
+  // and of 100 bytes at 10.2 GB/s, and the bytes at 20.4 GB/s.
+  CHECK(nccl_ring_s(situation, 100, false) == approx(16.2e-6 + 150 / 9.18e9).epsilon(1e-9));
+  CHECK(nccl_ring_s(situation, 100, true) == approx(8.1e-6 + 75 / 9.18e9).epsilon(1e-9));
   CHECK(nccl_tree_s(situation, 100) == approx(20.244e-6).epsilon(1e-4));
   // A way of 5 ms saves no more than one of 14 us.
   situation.ring[static_cast<std::size_t>(NcclWire::net)].latency_s = 5e-3;
@@ -258,6 +258,39 @@ TEST_CASE("a message of NCCL waits for its receiver if it is larger than what go
     CHECK(waits_us([&](const NcclSituation& s) { return nccl_tree_s(s, bytes); }) ==
           approx(bytes > 4096 ? 4 : 0).epsilon(1e-6));
   }
+}
+
+TEST_CASE("halves of a ring between hosts: NCCL takes LL while it expects more of it than of Simple [law]") {
+  // 3 steps of 2.7 us and of 14 us, and 1.8 us more at first. Of 25 GB/s NCCL expects LL to have half, so that it is better
+  // up to a size, and LL gets 45 % of that half.
+  const NcclSituation situation = four_hosts(25e9);
+  const double last_bytes = (3 * 11.3e-6 + 1.8e-6) * 25e9 / 0.75;
+  for (const double share : {0.1, 0.5, 0.999}) {
+    const double bytes = share * last_bytes;
+    CHECK(nccl_ring_s(situation, bytes, true) == approx(3 * 2.7e-6 + 0.75 * bytes / 5.625e9).epsilon(1e-9));
+  }
+  for (const double share : {1.001, 2.0, 100.0}) {
+    const double bytes = share * last_bytes;
+    CHECK(nccl_ring_s(situation, bytes, true) ==
+          approx(1.8e-6 + 3 * 14e-6 + 0.75 * bytes / 25e9).epsilon(1e-9));
+  }
+  // So the time falls where NCCL turns to Simple. All-reduces turn to it where it is faster.
+  CHECK(nccl_ring_s(situation, 1.001 * last_bytes, true) < nccl_ring_s(situation, 0.999 * last_bytes, true));
+  double before_s = 0;
+  for (double bytes = 1e3; bytes < 1e9; bytes *= 1.1) {
+    const double time_s = nccl_ring_s(situation, bytes, false);
+    CHECK(time_s > before_s);
+    before_s = time_s;
+  }
+}
+
+TEST_CASE("a network whose library allows Simple alone has no LL, in rings and trees") {
+  NcclSituation situation = four_hosts(25e9);
+  situation.simple_only = true;
+  CHECK(nccl_ring_s(situation, 100, false) == approx(1.8e-6 + 6 * 14e-6 + 150 / 25e9).epsilon(1e-9));
+  // 1.8 us at first, 2 x 2 levels of 14 us, and of 100 bytes at 12.5 GB/s; the bytes at 0.92 of that.
+  CHECK(nccl_tree_s(situation, 100) ==
+        approx(1.8e-6 + 4 * 14e-6 + 4 * 100 / 12.5e9 + 100 / 11.5e9).epsilon(1e-9));
 }
 
 TEST_CASE("trees of sums in switches by hand: 4 hosts of 8 of Hopper, pieces by NCCL's rule") {
@@ -322,6 +355,21 @@ TEST_CASE("NCCL inside a host: LL's flags take half of the links, and large sums
         CHECK(most_Bps > 0);
         CHECK(most_Bps <= situation.bus_bandwidth_Bps * 120 / 128);
       }
+}
+
+TEST_CASE("two devices get 80 % of their links to a switch, and all of the cables between them") {
+  const auto large_s = [](const std::string& name) {
+    const Machine machine =
+        build_machine(read_cluster(parse_yaml("{server: " + name + ", nodes: 1, devices_per_node: 2}", "c")),
+                      0, transport_over("nccl", Protocol::rdma));
+    const double bytes = 1e10;
+    return (time_s(AllReduceAlgorithm::nccl, machine, 2 * bytes) -
+            time_s(AllReduceAlgorithm::nccl, machine, bytes)) /
+           bytes;
+  };
+  // Of 12 links of 20 GB/s to switches, and of 4 between two of Perlmutter's GPUs, 89 % (Ampere).
+  CHECK(large_s("aws-p4de.24xlarge") == approx(1 / (0.8 * 0.89 * 240e9)).epsilon(1e-6));
+  CHECK(large_s("perlmutter") == approx(1 / (0.89 * 80e9)).epsilon(1e-6));
 }
 
 TEST_CASE("NCCL takes rings for large sums, trees for small ones over many hosts") {

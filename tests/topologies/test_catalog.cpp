@@ -227,6 +227,7 @@ TEST_CASE("servers with the same NICs speak the same over them") {
     CHECK(nic.protocol == same.protocol);
     CHECK(nic.streams == same.streams);
     CHECK(nic.handshake_s == same.handshake_s);
+    CHECK(nic.simple_only == same.simple_only);
   }
 }
 

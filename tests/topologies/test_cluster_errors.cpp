@@ -131,7 +131,7 @@ TEST_CASE("what is missing is named") {
 TEST_CASE("a fabric that has no use for a key says so") {
   CHECK(with_fabric("{kind: ring, bandwidth: 1Gbps, latency: 1us, nics: 2}") ==
         "c.yaml:3:54: cluster.fabric.nics: unknown key; known here: bandwidth, efficiency, handshake, kind, "
-        "latency, message_overhead, protocol, stream_bandwidth, streams, tree_chunk");
+        "latency, message_overhead, protocol, simple_only, stream_bandwidth, streams, tree_chunk");
   CHECK(
       error_of("nodes: [{server: box, nic_bandwidth: 1Gbps}]\nfabric: {kind: ring, bandwidth: 1Gbps, "
                "latency: 1us}\n" +

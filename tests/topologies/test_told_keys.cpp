@@ -87,9 +87,9 @@ std::string fabric_said(const std::string& entries) {
   return said_of(entries, [](const YamlNode& node) {
     const std::shared_ptr<const Fabric> read = read_fabric(node, "fabric");
     const NicSpec& nic = read->nic();
-    return fmt::format("{} {} {} {} {} {} {} {} {}", read->text(), nic.message_overhead_s, nic.efficiency,
+    return fmt::format("{} {} {} {} {} {} {} {} {} {}", read->text(), nic.message_overhead_s, nic.efficiency,
                        nic.count, nic.protocol ? static_cast<int>(*nic.protocol) : -1, nic.streams,
-                       nic.stream_bandwidth_Bps, nic.handshake_s, nic.tree_chunk_bytes);
+                       nic.stream_bandwidth_Bps, nic.handshake_s, nic.tree_chunk_bytes, nic.simple_only);
   });
 }
 
