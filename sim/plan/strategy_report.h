@@ -45,6 +45,16 @@ struct LayerGroup {
   bool operator==(const LayerGroup&) const = default;
 };
 
+/// Who averages parameters with whom in gossip, as the experiment asks for it: device i (or host i) of N sends to
+/// i - 1 and i + 1 on a ring, to i + 1, i + 2, i + 4 ... modulo N on an exponential graph, and with one peer to one of
+/// these in each step, to each of them in turn.
+struct GossipNeighbours {
+  enum class Graph : std::uint8_t { ring, exponential, one_peer };
+  Graph graph = Graph::ring;
+  bool are_hosts = false;     ///< whose devices sum their gradients
+  bool asynchronous = false;  ///< each asks the next one on the ring, at its own pace
+};
+
 /// What a strategy reports about its plan beside the tasks: sections of results.json that only some
 /// strategies have. No replay reads it.
 struct StrategyReport {
@@ -54,6 +64,7 @@ struct StrategyReport {
   std::vector<PipelineStage> stages{};
   std::optional<PartitionSummary> partition{};
   std::vector<LayerGroup> layouts{};
+  std::optional<GossipNeighbours> gossip{};
   /// Images of each device in a step, where devices come and go: the results then have the run's phases.
   std::vector<std::int64_t> images_by_device{};
   /// Warnings of the run, one line each: what the strategy does differently than its name says.

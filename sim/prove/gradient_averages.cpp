@@ -76,7 +76,8 @@ void GradientProver::check_averaged(std::size_t p, const std::vector<std::uint32
 void GradientProver::check_neighbours(std::size_t p, const std::vector<CommId>& comms,
                                       const std::vector<std::uint32_t>& roles,
                                       const std::vector<EndpointId>& members) {
-  check_exchanges(plan_, machine_, comms, members);
+  if (!gossip_) throw NotCovered("the strategy does not say with whom parameters are averaged");
+  check_exchanges(plan_, machine_, comms, members, *gossip_);
   for (const CommId comm : comms)
     if (const std::optional<CommId> request = request_of(comm))
       check_request(plan_, machine_, *request, comm);

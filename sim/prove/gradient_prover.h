@@ -167,6 +167,7 @@ class GradientProver {
   std::vector<bool> completes_;        ///< by operation of the graph: gradients of parameters
   std::vector<RoleUse> uses_;          ///< by role
   std::vector<std::size_t> versions_;  ///< by role: of the parameters that each member keeps
+  const std::optional<GossipNeighbours> gossip_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> known_parts_;  ///< roles and buckets
   std::set<std::vector<double>> known_images_;
   std::set<std::vector<CommId>> known_averages_;

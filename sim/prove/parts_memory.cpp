@@ -9,7 +9,11 @@ namespace parts {
 
 void PartsProver::check_memory() const {
   for (std::uint32_t r = 0; r < plan_.roles.size(); ++r)
-    for (const EndpointId e : followed_[r]) check_held(plan_.roles[r], needed_bytes(devices_[e]), machine_);
+    for (const EndpointId e : followed_[r]) {
+      std::vector<NeededBytes> needed = needed_bytes(devices_[e]);
+      add_scattered(plan_, plan_.roles[r], order_.of(r), graph_, needed);
+      check_held(plan_.roles[r], needed, machine_);
+    }
 }
 
 std::vector<NeededBytes> PartsProver::needed_bytes(const Device& device) const {

@@ -2,6 +2,7 @@
 #include "sim/prove/prove_averages.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -30,27 +31,32 @@ void check_unchanged(const AverageUse& use, const AverageUse::Message& message) 
             fmt::format("{}: parameters may change while '{}' is under way", use.role, message.name));
 }
 
-/// Whether there is a way from the first to every other, and back.
-bool reaches_all(const std::vector<std::vector<std::uint32_t>>& to) {
-  for (const bool backward : {false, true}) {
-    std::vector<std::vector<std::uint32_t>> next(to.size());
-    for (std::uint32_t from = 0; from < to.size(); ++from)
-      for (const std::uint32_t other : to[from])
-        backward ? next[other].push_back(from) : next[from].push_back(other);
-    std::vector<bool> known(to.size(), false);
-    std::vector<std::uint32_t> open{0};
-    known[0] = true;
-    std::size_t count = 0;
-    while (!open.empty()) {
-      const std::uint32_t at = open.back();
-      open.pop_back();
-      ++count;
-      for (const std::uint32_t other : next[at])
-        if (!known[other]) known[other] = true, open.push_back(other);
-    }
-    if (count < to.size()) return false;
+/// How many places on those are to whom each of `count` sends over a period, by step, each list ascending.
+std::vector<std::vector<std::uint32_t>> places_on(const GossipNeighbours& of, std::uint32_t count) {
+  if (of.asynchronous) return {{count - 1}};  // the answer to the one before
+  std::vector<std::uint32_t> all{1};
+  if (of.graph == GossipNeighbours::Graph::ring) {
+    if (count > 2) all.push_back(count - 1);
+    return {all};
   }
-  return true;
+  while (all.back() < count - all.back()) all.push_back(2 * all.back());
+  if (of.graph == GossipNeighbours::Graph::exponential) return {all};
+  std::vector<std::vector<std::uint32_t>> one_by_one;
+  for (const std::uint32_t places : all) one_by_one.push_back({places});
+  return one_by_one;
+}
+
+/// Members that are together are the devices of one host.
+void check_hosts(const Machine& machine, const std::string& name, const std::vector<EndpointId>& group,
+                 std::uint32_t together) {
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    const auto host = machine.devices[group[i]].host;
+    const auto devices = static_cast<std::uint32_t>(std::count_if(
+        group.begin(), group.end(), [&](EndpointId e) { return machine.devices[e].host == host; }));
+    if (devices != together || machine.devices[group[i - i % together]].host != host)
+      throw Refuted(fmt::format("'{}': {} is in a host with {} devices, and {} are together", name,
+                                machine.endpoint_name(group[i]), devices, together));
+  }
 }
 
 /// Who sends whom what part of a communication's bytes, in all.
@@ -115,10 +121,9 @@ void check_average(const AverageUse& use) {
 }
 
 void check_exchanges(const Plan& plan, const Machine& machine, const std::vector<CommId>& comms,
-                     const std::vector<EndpointId>& members) {
-  std::vector<std::uint32_t> position(machine.endpoint_count(), 0);
-  for (std::uint32_t i = 0; i < members.size(); ++i) position[members[i]] = i;
-  std::vector<std::vector<std::uint32_t>> all(members.size());
+                     const std::vector<EndpointId>& members, const GossipNeighbours& neighbours) {
+  std::vector<std::vector<std::uint32_t>> found;  // by step: how many places on messages go
+  std::uint32_t units = 0;
   for (const CommId comm : comms) {
     const Communication& of = plan.communications[comm];
     const Pattern& pattern = plan.patterns[of.pattern];
@@ -130,13 +135,18 @@ void check_exchanges(const Plan& plan, const Machine& machine, const std::vector
     const std::uint32_t together = plan.meaning->communications[of.meaning].together;
     if (together == 0 || group.size() % together != 0)
       throw Refuted(fmt::format("'{}': {} devices are not in groups of {}", of.name, group.size(), together));
-    std::vector<std::size_t> sent(group.size(), 0), received(group.size(), 0), told(group.size(), 0);
+    if (neighbours.are_hosts)
+      check_hosts(machine, of.name, group, together);
+    else if (together != 1)
+      throw Refuted(fmt::format("'{}': {} devices are one neighbour", of.name, together));
+    units = static_cast<std::uint32_t>(group.size()) / together;
+    std::vector<std::vector<std::uint32_t>> sent(units);
+    std::vector<std::size_t> told(group.size(), 0);
     for (const Round& round : pattern.rounds)
       round.for_each_message([&](std::uint32_t from, std::uint32_t other, double fraction) {
         if (std::abs(fraction - 1) > 1e-9 || round.repeat != 1)
           throw Refuted(fmt::format("'{}': {} sends {} of the parameters", of.name,
                                     machine.endpoint_name(group[from]), fraction * round.repeat));
-        all[position[group[from]]].push_back(position[group[other]]);
         if (from / together == other / together && together > 1) {
           if (from % together != 0 && told[from] == 0)
             throw Refuted(fmt::format("'{}': {} passes on what it has not got yet", of.name,
@@ -144,28 +154,29 @@ void check_exchanges(const Plan& plan, const Machine& machine, const std::vector
           // What the first has passed on is the sum of all that comes to it.
           if (from % together == 0) told[from] = 1;
           ++told[other];
-          // They sum their gradients: what one has, the others have in the next step.
-          all[position[group[other]]].push_back(position[group[from]]);
           return;
         }
         if (from % together != 0 || other % together != 0 || told[other] != 0)
           throw Refuted(fmt::format("'{}': {} sends to {}, which passes on nothing more", of.name,
                                     machine.endpoint_name(group[from]), machine.endpoint_name(group[other])));
-        ++sent[from], ++received[other];
+        sent[from / together].push_back((other / together + units - from / together) % units);
       });
     for (std::size_t i = 0; i < group.size(); ++i)
       if (i % together != 0 && told[i] != 1)
         throw Refuted(fmt::format("'{}': {} gets what its first device has {} times", of.name,
                                   machine.endpoint_name(group[i]), told[i]));
-    for (std::size_t i = 0; i < group.size(); i += together)
-      if (sent[i] != received[i] || sent[i] != sent[0] || sent[i] == 0)
-        throw Refuted(fmt::format(
-            "'{}': {} sends {} messages and gets {}, and {} sends {}: the mean of all parameters is not kept",
-            of.name, machine.endpoint_name(group[i]), sent[i], received[i], machine.endpoint_name(group[0]),
-            sent[0]));
+    for (std::vector<std::uint32_t>& places : sent) std::sort(places.begin(), places.end());
+    for (std::uint32_t unit = 1; unit < units; ++unit)
+      if (sent[unit] != sent[0])
+        throw Refuted(fmt::format("'{}': {} sends to others, by their places, than {}", of.name,
+                                  machine.endpoint_name(group[std::size_t{unit} * together]),
+                                  machine.endpoint_name(group[0])));
+    found.push_back(std::move(sent[0]));
   }
-  if (!members.empty() && !reaches_all(all))
-    throw Refuted("parameters of some devices never reach some others");
+  std::sort(found.begin(), found.end());  // with one peer, in any order
+  if (const auto named = places_on(neighbours, units); found != named)
+    throw Refuted(fmt::format("parameters go {} places on, and the experiment names those {} places on",
+                              fmt::join(found, ", then "), fmt::join(named, ", then ")));
 }
 
 }  // namespace convoy::prove

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/plan/plan.h"
+#include "sim/plan/strategy_report.h"
 #include "topologies/machine.h"
 
 namespace convoy::inline prove {
@@ -36,14 +37,15 @@ struct AverageUse {
 /// @throws Refuted
 void check_average(const AverageUse& use);
 
-/// Messages of gossip: whole, from each device to as many as it gets them from, as many for all, so that the
-/// mean of all parameters stays; and through those of all steps something of every device reaches every
-/// other. Of members that are together (CommMeaning::together) this holds for the first of each, and what
-/// these get is passed on once, whole, to each of the others.
+/// Messages of gossip: whole, from each device to those that the experiment names, and to no other. In all of these
+/// graphs a device gets as many as it sends, as many for all, so that the mean of all parameters stays, and through
+/// those of all steps something of every device reaches every other. Where hosts are neighbours, this holds for the
+/// first device of each, and what these get is passed on once, whole, to each of the others.
 /// @param comms of one bucket, by step  @param members all devices with replicas
+/// @param of the positions that it counts are those of the messages' group: any order is as right
 /// @throws Refuted
 void check_exchanges(const Plan& plan, const Machine& machine, const std::vector<CommId>& comms,
-                     const std::vector<EndpointId>& members);
+                     const std::vector<EndpointId>& members, const GossipNeighbours& of);
 
 /// Of devices that average at their own pace: each asks, with all of its parameters, those and only those who
 /// answer it. @throws Refuted

@@ -22,7 +22,8 @@ GradientProver::GradientProver(const Plan& plan, const StrategyReport& report, c
       machine_(machine),
       order_(order),
       rounds_(rounds),
-      parts_(parts) {
+      parts_(parts),
+      gossip_(report.gossip) {
   for (const Layer& layer : graph.model.layers) has_parameters_.push_back(layer.trains());
   completes_.assign(graph.operations.size(), false);
   for (const Parameter& parameter : graph.parameters) completes_[parameter.gradient] = true;

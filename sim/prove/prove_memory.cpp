@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace convoy::inline prove {
@@ -29,7 +30,7 @@ class MemoryProver {
     std::vector<NeededBytes> result;
     for (const auto& [of, life] : lives_)
       result.push_back({life.first, life.last, graph_.buffers[std::get<0>(of)].memory_class, life.bytes});
-    add_scattered(order, result);
+    add_scattered(plan_, role_, order, graph_, result);
     return result;
   }
 
@@ -42,34 +43,6 @@ class MemoryProver {
     std::size_t first, last;
     double bytes;
   };
-  /// Whole gradients of which each device keeps a share (ZeRO's stages 2 and 3) are there until their sum is: up to
-  /// the first operation that begins after it.
-  void add_scattered(const RoleOrder& order, std::vector<NeededBytes>& needed) const {
-    std::map<std::uint32_t, std::size_t> from;  // by bucket: the first operation that belongs to its next sum
-    for (TaskId t = 0; t < role_.program.size(); ++t) {
-      if (role_.program[t].kind != Task::Kind::collective) continue;
-      const Communication& comm = plan_.communications[role_.program[t].comm];
-      const CommMeaning& carries = meaning_.communications[comm.meaning];
-      if (carries.kind != CommMeaning::Kind::scatter || meaning_.buckets[carries.bucket].zero < 2) continue;
-      std::size_t& first = from[carries.bucket];
-      while (first < ops_.size() && !makes_gradient(first, carries.bucket)) ++first;
-      if (first == ops_.size()) continue;
-      std::size_t last = first;
-      while (last + 1 < ops_.size() && !order.precedes(t, ops_[last].task)) ++last;
-      needed.push_back({first, last, MemoryClass::gradients, comm.bytes});
-      while (first < ops_.size() && order.precedes(ops_[first].task, t)) ++first;
-    }
-  }
-
-  /// Whether an operation makes, or begins to make, a gradient of the bucket.
-  bool makes_gradient(std::size_t op, std::uint32_t bucket) const {
-    const OpMeaning* means = meaning_in_graph(meaning_, *ops_[op].op);
-    const std::vector<std::size_t>& of = meaning_.buckets[bucket].parameters;
-    return means && std::any_of(of.begin(), of.end(), [&](std::size_t p) {
-             return graph_.parameters[p].first_gradient == means->operation;
-           });
-  }
-
   /// Of which operations' outputs the role receives a view, which may be a part of the output.
   std::vector<bool> find_received_views() const {
     std::vector<bool> is_view(graph_.operations.size(), false);
@@ -119,6 +92,34 @@ class MemoryProver {
 };
 
 }  // namespace
+
+void add_scattered(const Plan& plan, const Role& role, const RoleOrder& order, const TrainingGraph& graph,
+                   std::vector<NeededBytes>& needed) {
+  const Meaning& meaning = *plan.meaning;
+  std::vector<std::pair<TaskId, const OpMeaning*>> ops;
+  for (TaskId t = 0; t < role.program.size(); ++t)
+    for (const PlanOp& op : role.program[t].ops) ops.emplace_back(t, meaning_in_graph(meaning, op));
+  const auto makes_gradient = [&](const OpMeaning* means, std::uint32_t bucket) {
+    const std::vector<std::size_t>& of = meaning.buckets[bucket].parameters;
+    return means && std::any_of(of.begin(), of.end(), [&](std::size_t p) {
+             return graph.parameters[p].first_gradient == means->operation;
+           });
+  };
+  std::map<std::uint32_t, std::size_t> from;  // by bucket: the first operation that belongs to its next sum
+  for (TaskId t = 0; t < role.program.size(); ++t) {
+    if (role.program[t].kind != Task::Kind::collective) continue;
+    const Communication& comm = plan.communications[role.program[t].comm];
+    const CommMeaning& carries = meaning.communications[comm.meaning];
+    if (carries.kind != CommMeaning::Kind::scatter || meaning.buckets[carries.bucket].zero < 2) continue;
+    std::size_t& first = from[carries.bucket];
+    while (first < ops.size() && !makes_gradient(ops[first].second, carries.bucket)) ++first;
+    if (first == ops.size()) continue;
+    std::size_t last = first;
+    while (last + 1 < ops.size() && !order.precedes(t, ops[last].first)) ++last;
+    needed.push_back({first, last, MemoryClass::gradients, comm.bytes});
+    while (first < ops.size() && order.precedes(ops[first].first, t)) ++first;
+  }
+}
 
 void check_held(const Role& role, const std::vector<NeededBytes>& needed, const Machine& machine) {
   constexpr double rounding = 1e-6;

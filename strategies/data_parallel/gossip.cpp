@@ -9,14 +9,12 @@
 namespace convoy::inline strategies {
 namespace {
 
-enum class GossipGraph : std::uint8_t { ring, exponential, one_peer };
+using Graph = GossipNeighbours::Graph;
 const std::vector<std::string> gossip_graph_names{"ring", "exponential", "one_peer"};
 
 struct GossipOptions {
-  GossipGraph neighbours = GossipGraph::ring;
+  GossipNeighbours neighbours;
   GradientSync sync;  ///< how messages are sent
-  bool sums_in_hosts = false;
-  bool asynchronous = false;
   Shares shares = Shares::equal;
   std::int64_t micro_batches = 1;
 };
@@ -28,12 +26,12 @@ const Keys<GossipOptions>& gossip_keys() {
           "neighbours", gossip_graph_names,
           "with whom a device averages its parameters: the two beside it on a ring; those 1, 2, "
           "4, ... places on; or of these one at a time, another one in each step",
-          &Options::neighbours),
+          [](Options& o) -> Graph& { return o.neighbours.graph; }),
       flag_key<Options>(
           "asynchronous",
           "no device waits for another's step: it exchanges parameters with the next device on the "
           "ring, whatever that one is at",
-          [](Options& o) -> bool& { return o.asynchronous; }),
+          [](Options& o) -> bool& { return o.neighbours.asynchronous; }),
       flag_key<Options>("overlap",
                         "send the parameters with which a step begins while it computes; false: the updated "
                         "ones after it",
@@ -41,7 +39,7 @@ const Keys<GossipOptions>& gossip_keys() {
       flag_key<Options>("sum_in_hosts",
                         "the devices of a host sum their gradients in every step, and hosts are each other's "
                         "neighbours",
-                        [](Options& o) -> bool& { return o.sums_in_hosts; }),
+                        [](Options& o) -> bool& { return o.neighbours.are_hosts; }),
       optional_quantity_key<Options>("bucket", "all in one message", Dimension::bytes, true,
                                      "parameters sent as one message",
                                      [](Options& o) -> double& { return o.sync.bucket_bytes; })
@@ -62,9 +60,9 @@ class Gossip : public Annotator {
   std::string label() const override {
     static constexpr std::array<std::string_view, 3> with{"on a ring", "on an exponential graph",
                                                           "with one peer a step"};
-    return fmt::format("{}gossip {}{}{}", options_.asynchronous ? "asynchronous " : "",
-                       with[static_cast<std::size_t>(options_.neighbours)],
-                       options_.sums_in_hosts ? ", gradients summed in hosts" : "",
+    return fmt::format("{}gossip {}{}{}", options_.neighbours.asynchronous ? "asynchronous " : "",
+                       with[static_cast<std::size_t>(options_.neighbours.graph)],
+                       options_.neighbours.are_hosts ? ", gradients summed in hosts" : "",
                        options_.sync.overlap ? "" : ", no overlap");
   }
 
@@ -75,20 +73,21 @@ class Gossip : public Annotator {
   }
 
   std::optional<StepFloor> floor(const BatchSpec& batch, CostTable& table) const override {
-    if (options_.shares == Shares::speed || options_.asynchronous) return std::nullopt;
+    if (options_.shares == Shares::speed || options_.neighbours.asynchronous) return std::nullopt;
     return floor_of_replicas(batch, table, options_.micro_batches, true);
   }
 
   Annotation annotate(const StrategyInput& input) const override {
     Averaging averaging;
-    averaging.with = static_cast<Averaging::With>(static_cast<int>(options_.neighbours) + 1);
-    averaging.sums_in_hosts = options_.sums_in_hosts;
-    averaging.asynchronous = options_.asynchronous;
+    averaging.with = static_cast<Averaging::With>(static_cast<int>(options_.neighbours.graph) + 1);
+    averaging.sums_in_hosts = options_.neighbours.are_hosts;
+    averaging.asynchronous = options_.neighbours.asynchronous;
     const std::int64_t steps = averaging.period(input.machine);
     Annotation annotation = annotate_replicas(input, options_.sync, share_batch(input, options_.shares),
                                               options_.micro_batches, averaging);
+    annotation.report.gossip = options_.neighbours;
     annotation.report.notes.push_back(fmt::format(
-        "each {} averages its parameters with {}{}; {}", options_.sums_in_hosts ? "host" : "device",
+        "each {} averages its parameters with {}{}; {}", options_.neighbours.are_hosts ? "host" : "device",
         averaging.asynchronous ? "one neighbour at a time, at its own pace" : "its neighbours only",
         steps > 1 ? fmt::format(" and a step is the mean of {}", steps) : "", trains_otherwise()));
     return annotation;
@@ -100,14 +99,14 @@ class Gossip : public Annotator {
 
 /// @throws InputError where what was read does not go together
 void check_asynchronous(const YamlMap& map, const GossipOptions& options) {
-  if (!options.asynchronous) return;
-  if (options.neighbours != GossipGraph::ring)
+  if (!options.neighbours.asynchronous) return;
+  if (options.neighbours.graph != Graph::ring)
     map.fail("neighbours",
              "with asynchronous: true, a device averages with one neighbour at a time: use ring");
   if (!options.sync.overlap)
     map.fail("overlap",
              "with asynchronous: true, parameters are exchanged while a device computes: leave it out");
-  if (options.sums_in_hosts)
+  if (options.neighbours.are_hosts)
     map.fail("sum_in_hosts",
              "goes with asynchronous: false: devices that sum gradients wait for each other's steps");
 }
