@@ -11,12 +11,16 @@ first difference, to be looked at."""
 import collections
 import concurrent.futures
 import dataclasses
+import functools
+import hashlib
 import json
 import os
 import re
 import resource
+import signal
 import subprocess
 import tempfile
+import threading
 
 # Each of them alone, over each experiment.
 SETTINGS = ["strategy.micro_batches=3", "strategy.zero=1", "strategy.zero=2", "strategy.zero=3", "strategy.compression={kind: powersgd, rank: 2}", "strategy.compression={kind: sign}", "strategy.compression=fp16",
@@ -31,7 +35,7 @@ NAMES = {"name", "images"}
 ROUTES = {"links", "connection", "connections", "in_order"}
 MEMORY = {"allocates", "frees", "resident_bytes"}
 endless = "it does not end"
-most_ms, most_limit_s = 300, 10  # of an experiment without any change, and with one
+most_ms, most_limit_s = 300, 10  # CPU time of an experiment without any change, and with one
 most_memory_bytes, most_tasks_bytes = 4 << 30, 4 << 20
 
 
@@ -53,24 +57,32 @@ def limited():
     """A change may make a loop endless that takes memory."""
     resource.setrlimit(resource.RLIMIT_AS, (most_memory_bytes, most_memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (most_limit_s, most_limit_s))
 
 
 def convoy(tree, arguments, **environment):
-    """Exit code and first line of output; None and the reason where it did not end by itself."""
-    try:
-        done = subprocess.run([str(tree.path / tree.build / "convoy"), *arguments], cwd=tree.path, env={**os.environ, **environment}, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=most_limit_s, preexec_fn=limited, check=False)
-    except subprocess.TimeoutExpired:
-        return None, endless
-    lines = [line for line in done.stdout.splitlines() if "warning:" not in line] or [f"it ends with {done.returncode}"]
-    return done.returncode, lines[0]
+    """Exit code, first line of output, and CPU seconds; None and the reason where it did not end by itself. A busy machine changes nothing."""
+    process = subprocess.Popen([str(tree.path / tree.build / "convoy"), *arguments], cwd=tree.path, env={**os.environ, **environment}, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=limited)
+    waits = threading.Timer(20 * most_limit_s, process.kill)  # it may also wait for ever
+    waits.start()
+    text = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    waits.cancel()
+    process.stdout.close()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    cpu_s = usage.ru_utime + usage.ru_stime
+    if process.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        return None, endless, cpu_s
+    lines = [line for line in text.splitlines() if "warning:" not in line] or [f"it ends with {process.returncode}"]
+    return process.returncode, lines[0], cpu_s
 
 
 def prove(tree, experiment, **environment):
-    """What a proof comes to, and the line: proved, refuted, not proved, or stopped (by a check of its own, before the proof)."""
-    code, line = convoy(tree, ["check", experiment.file, *experiment.options(), "--prove"], **environment)
+    """What a proof comes to, the line, and CPU seconds: proved, refuted, not proved, or stopped (by a check of its own, before the proof)."""
+    code, line, cpu_s = convoy(tree, ["check", experiment.file, *experiment.options(), "--prove"], **environment)
     found = re.match(r"(?:point \d+[^:]*: )?(proved|refuted|not proved)\b", line)
-    return (found.group(1) if found and code in (0, 1, 2) else "stopped"), line
+    return (found.group(1) if found and code in (0, 1, 2) else "stopped"), line, cpu_s
 
 
 def points(path):
@@ -96,9 +108,8 @@ def experiments(tree):
 
     def look(experiment):
         with tempfile.NamedTemporaryFile("r") as met:
-            begin_s = os.times().elapsed
-            outcome, experiment.line = prove(tree, experiment, MUTANTS_MET=met.name)
-            if outcome != "proved" or os.times().elapsed - begin_s > most_ms / 1000:
+            outcome, experiment.line, cpu_s = prove(tree, experiment, MUTANTS_MET=met.name)
+            if outcome != "proved" or cpu_s > most_ms / 1000:
                 return None
             experiment.meets = {int(line) for line in met.read().split()}
             return experiment
@@ -109,16 +120,26 @@ def experiments(tree):
 
 # ---- what a plan means
 
-def tasks(tree, experiment, **environment):
-    """What was replayed, without the results; None: the run writes none."""
+def tasks_text(tree, experiment, **environment):
+    """What was replayed, as it is written; None: the run writes none, or too much; or why the program stopped before."""
     with tempfile.NamedTemporaryFile("r", suffix=".json") as out:
-        code, line = convoy(tree, ["run", experiment.file, *experiment.options(), "--json", "--tasks", out.name], **environment)
+        code, line, _ = convoy(tree, ["run", experiment.file, *experiment.options(), "--json", "--tasks", out.name], **environment)
         if code not in (0, 2) or (code == 2 and "tasks of this run cannot be written" not in line):
-            return {"stopped": line}
+            return json.dumps({"stopped": line})
         text = out.read(most_tasks_bytes + 1)
-        if len(text) > most_tasks_bytes:
-            return None
-    return {key: value for key, value in json.loads(text).items() if key != "result"} if text else None
+        return text if 0 < len(text) <= most_tasks_bytes else None
+
+
+@functools.lru_cache(maxsize=None)
+def digest_unchanged(tree, file, settings):
+    """Of what is written without any change."""
+    text = tasks_text(tree, Experiment(file, settings))
+    return text and hashlib.sha256(text.encode()).digest()
+
+
+def tasks_of(text):
+    """Without the results."""
+    return text and {key: value for key, value in json.loads(text).items() if key != "result"}
 
 
 def differences(old, new, path=""):
@@ -148,7 +169,7 @@ def verdict(tree, mutant, meeting):
     stopped = ""
     weaker = ""
     for experiment in meeting:
-        outcome, line = prove(tree, experiment, MUTANT=str(mutant))
+        outcome, line, _ = prove(tree, experiment, MUTANT=str(mutant))
         if outcome == "refuted":
             return "refuted", f"{experiment}: {line}"
         if outcome == "not proved":
@@ -163,10 +184,13 @@ def verdict(tree, mutant, meeting):
         return "stopped", stopped
     found = {}
     for experiment in meeting:
-        old = tasks(tree, experiment)
-        if old is None:
+        digest = digest_unchanged(tree, experiment.file, experiment.settings)
+        if digest is None:
             continue
-        new = tasks(tree, experiment, MUTANT=str(mutant))
+        text = tasks_text(tree, experiment, MUTANT=str(mutant))
+        if text and not text.startswith('{"stopped"') and hashlib.sha256(text.encode()).digest() == digest:
+            continue
+        old, new = tasks_of(tasks_text(tree, experiment)), tasks_of(text)
         if "stopped" in old or new is None or "stopped" in new:
             found.setdefault("no tasks", str(experiment))
             continue
