@@ -121,8 +121,8 @@ Proof prove_plan(const Plan& plan, const StrategyReport& report, const TrainingG
   Proof proof;
   for (const Role& role : plan.roles) proof.tasks += role.program.size();
   try {
-    check_all(plan, report, graph, machine, images);
     check_form(plan, machine);
+    check_all(plan, report, graph, machine, images);
     proof.allowed = allowed_by(plan, report, graph);
     proof.is_averaged = std::any_of(
         plan.meaning->communications.begin(), plan.meaning->communications.end(), [](const CommMeaning& of) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/prove/prove.h"
@@ -208,6 +209,51 @@ TEST_CASE("proof: a plan that no engine begins is refuted, though each of its co
   CHECK(refuted("{kind: data_parallel, sync: all_reduce}", [](Plan& plan) {
           plan.communications.front().overhead_s = -1;
         }).find("overhead") != std::string::npos);
+}
+
+TEST_CASE("proof: sizes that are no numbers, and messages from a device to itself, are refuted in any plan") {
+  int made = 0;
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    Dice dice(seed + 60'000);
+    const CoveredExperiment of(dice);
+    const lab::Experiment it(of.model, of.cluster, of.strategy, of.batch);
+    Plan plan = plan_with_meaning(it);
+    const double images = images_asked_for(it, plan);
+    std::vector<double*> bytes, overheads, fractions, images_of_ops, allocations;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>*> pairs;
+    for (Communication& comm : plan.communications) {
+      bytes.push_back(&comm.bytes);
+      overheads.push_back(&comm.overhead_s);
+    }
+    for (Pattern& pattern : plan.patterns)
+      for (Round& round : pattern.rounds) {
+        for (double& fraction : round.fractions) fractions.push_back(&fraction);
+        for (auto& pair : round.pairs) pairs.push_back(&pair);
+      }
+    for (Role& role : plan.roles)
+      for (Task& task : role.program)
+        for (PlanOp& op : task.ops) {
+          images_of_ops.push_back(&op.images);
+          for (MemoryDelta& delta : op.allocates) allocations.push_back(&delta.bytes);
+        }
+    const std::vector<std::vector<double*>> kinds{bytes, overheads, fractions, images_of_ops, allocations};
+    const int kind = dice.between(0, static_cast<int>(kinds.size()));
+    const bool is_to_itself = kind == static_cast<int>(kinds.size());
+    if (is_to_itself ? pairs.empty() : kinds[static_cast<std::size_t>(kind)].empty()) continue;
+    if (is_to_itself) {
+      auto& [from, to] = *dice.one_of(pairs);
+      to = from;
+    } else {
+      *dice.one_of(kinds[static_cast<std::size_t>(kind)]) =
+          dice.one_of<double>({std::nan(""), INFINITY, -INFINITY, -1.0});
+    }
+    CAPTURE(seed);
+    CAPTURE(kind);
+    ++made;
+    const Proof proof = prove_plan(plan, it.report(), it.graph(), it.machine(), images);
+    CHECK_MESSAGE(proof.outcome == Proof::Outcome::refuted, proof.text);
+  }
+  CHECK(made >= 45);
 }
 
 TEST_CASE(

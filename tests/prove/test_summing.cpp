@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/prove/prove.h"
@@ -282,4 +284,59 @@ TEST_CASE("proof: plans of factors and averages with a mistake are refuted") {
     const Proof proof = summing_proof(it, plan);
     CHECK_MESSAGE(proof.outcome == Proof::Outcome::refuted, proof.text);
   }
+}
+
+TEST_CASE("proof: gossip on another graph than the experiment names is refuted, on any cluster") {
+  const std::vector<std::string> graphs{"", ", neighbours: exponential", ", neighbours: one_peer",
+                                        ", asynchronous: true"};
+  /// Who sends to whom in a step, or in each.
+  const auto messages = [](const Plan& plan) {
+    std::set<std::vector<std::pair<EndpointId, EndpointId>>> steps;
+    for (const Communication& comm : plan.communications) {
+      if (plan.meaning->communications[comm.meaning].kind != CommMeaning::Kind::exchange) continue;
+      const Pattern& pattern = plan.patterns[comm.pattern];
+      std::vector<std::pair<EndpointId, EndpointId>> step;
+      for (const Round& round : pattern.rounds)
+        for (const auto& [from, to] : round.pairs)
+          step.emplace_back(pattern.groups.front()[from], pattern.groups.front()[to]);
+      std::sort(step.begin(), step.end());
+      steps.insert(std::move(step));
+    }
+    return steps;
+  };
+  int refuted = 0;
+  for (unsigned seed = 1; seed <= 12; ++seed) {
+    Dice dice(seed + 50'000);
+    const int hosts = dice.between(2, 9), devices = dice.one_of<int>({1, 1, 2, 3});
+    const std::string cluster = fmt::format(
+        "{{name: lab, nodes: [{{name: n, count: {}, server: box}}], fabric: {{kind: switch, bandwidth: "
+        "1GB/s, "
+        "latency: 1us}}, servers: {{box: {{devices: [{{device: ideal, count: {}}}], interconnect: {{kind: "
+        "pcie, "
+        "bandwidth: 10GB/s, latency: 0us}}}}}}, devices: {{ideal: {{peak: {{fp32: 10TFLOPS}}, memory: 16GiB, "
+        "memory_bandwidth: 500GB/s, efficiency: 1.0, launch_overhead: 0us}}}}}}",
+        hosts, devices);
+    const std::string model = blocks(dice, 1);
+    const std::string more = dice.one_of<std::string>({"", ", bucket: 2kB", ", micro_batches: 2"});
+    std::vector<lab::Experiment> experiments;
+    for (const std::string& graph : graphs)
+      for (const std::string sums : {"", ", sum_in_hosts: true"})
+        if (sums.empty() || graph != graphs.back())
+          experiments.emplace_back(
+              model, cluster, fmt::format("{{kind: data_parallel, sync: gossip{}{}{}}}", graph, sums, more),
+              4);
+    for (const lab::Experiment& made : experiments)
+      for (const lab::Experiment& named : experiments) {
+        CAPTURE(seed);
+        CAPTURE(made.strategy().label());
+        CAPTURE(named.strategy().label());
+        const Plan plan = plan_with_meaning(made);
+        const Proof proof =
+            prove_plan(plan, named.report(), made.graph(), made.machine(), images_asked_for(made, plan));
+        const bool is_same = messages(plan) == messages(plan_with_meaning(named));
+        CHECK_MESSAGE((proof.outcome == Proof::Outcome::proved) == is_same, proof.text);
+        refuted += is_same ? 0 : 1;
+      }
+  }
+  CHECK(refuted > 200);
 }
