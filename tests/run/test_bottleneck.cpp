@@ -81,6 +81,21 @@ TEST_CASE("bottleneck: equal ports are counted") {
   c.check("link", "n0.nic", 0.7, "n0's NIC (and 1 like it) is busy 70 % of the step");
 }
 
+TEST_CASE("bottleneck: a link of the network by its name, and one that is both ways at once as a medium") {
+  Case c;
+  c.machine.links.push_back({"spine.up", 1e9, 0, 3, LinkKind::network, Link::Direction::up, Link::no_host});
+  c.machine.links.push_back({"air", 1e9, 0, 4, LinkKind::network, Link::Direction::both, Link::no_host});
+  c.machine.port_count = 5;
+  c.replayed.links.resize(8);
+  c.replayed.port_busy_s.resize(5);
+  c.busy({6}, 9e9, 9);
+  c.replayed.port_busy_s[3] = 9;
+  c.check("link", "spine", 0.9, "link spine is busy 90 % of the step");
+  c.busy({7}, 9.5e9, 9.5);
+  c.replayed.port_busy_s[4] = 9.5;
+  c.check("link", "air", 0.95, "the medium 'air' is busy 95 % of the step");
+}
+
 TEST_CASE("bottleneck: messages whose bytes need less than half of the time wait for latency") {
   Case c;
   c.replayed.port_busy_s = {8, 8, 0};
