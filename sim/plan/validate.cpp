@@ -246,6 +246,8 @@ void validate(const Plan& plan, const Machine& machine) {
     require(!role.members.empty(), "role '{}' has no members", role.name);
     require(std::isfinite(role.slowdown) && role.slowdown > 0, "role '{}' takes {} times as long", role.name,
             role.slowdown);
+    for (const double bytes : role.resident_bytes)
+      require(is_size(bytes), "role '{}' holds {} bytes throughout the step", role.name, bytes);
     const bool devices = role.members[0] < machine.devices.size();
     for (const EndpointId e : role.members) {
       require(e < endpoint_count, "role '{}' names endpoint {} of {}", role.name, e, endpoint_count);

@@ -219,7 +219,7 @@ TEST_CASE("proof: sizes that are no numbers, and messages from a device to itsel
     const lab::Experiment it(of.model, of.cluster, of.strategy, of.batch);
     Plan plan = plan_with_meaning(it);
     const double images = images_asked_for(it, plan);
-    std::vector<double*> bytes, overheads, fractions, images_of_ops, allocations;
+    std::vector<double*> bytes, overheads, fractions, images_of_ops, allocations, residents;
     std::vector<std::pair<std::uint32_t, std::uint32_t>*> pairs;
     for (Communication& comm : plan.communications) {
       bytes.push_back(&comm.bytes);
@@ -230,13 +230,16 @@ TEST_CASE("proof: sizes that are no numbers, and messages from a device to itsel
         for (double& fraction : round.fractions) fractions.push_back(&fraction);
         for (auto& pair : round.pairs) pairs.push_back(&pair);
       }
-    for (Role& role : plan.roles)
+    for (Role& role : plan.roles) {
+      for (double& held : role.resident_bytes) residents.push_back(&held);
       for (Task& task : role.program)
         for (PlanOp& op : task.ops) {
           images_of_ops.push_back(&op.images);
           for (MemoryDelta& delta : op.allocates) allocations.push_back(&delta.bytes);
         }
-    const std::vector<std::vector<double*>> kinds{bytes, overheads, fractions, images_of_ops, allocations};
+    }
+    const std::vector<std::vector<double*>> kinds{bytes,         overheads,   fractions,
+                                                  images_of_ops, allocations, residents};
     const int kind = dice.between(0, static_cast<int>(kinds.size()));
     const bool is_to_itself = kind == static_cast<int>(kinds.size());
     if (is_to_itself ? pairs.empty() : kinds[static_cast<std::size_t>(kind)].empty()) continue;
