@@ -168,15 +168,16 @@ void check_exchanges(const Plan& plan, const Machine& machine, const std::vector
     for (std::vector<std::uint32_t>& places : sent) std::sort(places.begin(), places.end());
     for (std::uint32_t unit = 1; unit < units; ++unit)
       if (sent[unit] != sent[0])
-        throw Refuted(fmt::format("'{}': {} sends to others, by their places, than {}", of.name,
+        throw Refuted(fmt::format("'{}': neighbours of {} are not as many places on as those of {}", of.name,
                                   machine.endpoint_name(group[std::size_t{unit} * together]),
                                   machine.endpoint_name(group[0])));
     found.push_back(std::move(sent[0]));
   }
   std::sort(found.begin(), found.end());  // with one peer, in any order
   if (const auto named = places_on(neighbours, units); found != named)
-    throw Refuted(fmt::format("parameters go {} places on, and the experiment names those {} places on",
-                              fmt::join(found, ", then "), fmt::join(named, ", then ")));
+    throw Refuted(
+        fmt::format("parameters go to those {} places on, and the experiment names those {} places on",
+                    fmt::join(found, ", then "), fmt::join(named, ", then ")));
 }
 
 }  // namespace convoy::prove
