@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 #include <vector>
@@ -480,6 +481,22 @@ std::string change(Plan& plan, const TrainingGraph& graph, PlanMutant mutant, Di
       return send_late(plan, dice);
   }
   return "";
+}
+
+bool frees_gradients_early(const Role& role, Task& task, const PlanOp& op) {
+  return op.name.rfind("free gradients", 0) == 0 &&
+         std::erase_if(task.after, [&](TaskId before) {
+           return role.program[before].kind == Task::Kind::collective;
+         }) > 0;
+}
+
+bool makes_gradients_late(const Role&, const Task&, PlanOp& op) {
+  const auto of_gradients = [](const MemoryDelta& delta) {
+    return delta.memory_class == MemoryClass::gradients;
+  };
+  std::erase_if(op.allocates, of_gradients);
+  std::copy_if(op.frees.begin(), op.frees.end(), std::back_inserter(op.allocates), of_gradients);
+  return std::any_of(op.frees.begin(), op.frees.end(), of_gradients);
 }
 
 }  // namespace convoy::lab

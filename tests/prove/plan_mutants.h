@@ -38,4 +38,10 @@ inline constexpr int plan_mutants = 21;
 /// itself. @return what was done, for people; "": there is nothing of the kind in the plan
 std::string change(Plan& plan, const TrainingGraph& graph, PlanMutant mutant, Dice& dice);
 
+/// Whole gradients are freed although their sum may not have come: the wait for it is dropped. Whether this operation
+/// frees some.
+bool frees_gradients_early(const Role& role, Task& task, const PlanOp& op);
+/// Gradients have room only from where it is given back. Whether this operation gives some back.
+bool makes_gradients_late(const Role& role, const Task& task, PlanOp& op);
+
 }  // namespace convoy::lab

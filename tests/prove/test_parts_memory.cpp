@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "sim/prove/prove.h"
 #include "tests/prove/covered.h"
 #include "tests/prove/hybrids.h"
+#include "tests/prove/plan_mutants.h"
 
 using namespace convoy;
 using namespace convoy::lab;
@@ -127,21 +127,7 @@ TEST_CASE("proof: in parts, gradients stay until their sum has come, and have ro
     };
     const Proof unchanged = proof_of(it, plan);
     CHECK_MESSAGE(unchanged.outcome == Proof::Outcome::proved, unchanged.text);
-    const Proof early = prove_changed([](const Role& role, Task& task, const PlanOp& op) {
-      return op.name.rfind("free gradients", 0) == 0 &&
-             std::erase_if(task.after, [&](TaskId before) {
-               return role.program[before].kind == Task::Kind::collective;
-             }) > 0;
-    });
-    CHECK(early.outcome == Proof::Outcome::refuted);
-    const Proof late = prove_changed([](const Role&, const Task&, PlanOp& op) {
-      const auto of_gradients = [](const MemoryDelta& delta) {
-        return delta.memory_class == MemoryClass::gradients;
-      };
-      std::erase_if(op.allocates, of_gradients);
-      std::copy_if(op.frees.begin(), op.frees.end(), std::back_inserter(op.allocates), of_gradients);
-      return std::any_of(op.frees.begin(), op.frees.end(), of_gradients);
-    });
-    CHECK(late.outcome == Proof::Outcome::refuted);
+    CHECK(prove_changed(frees_gradients_early).outcome == Proof::Outcome::refuted);
+    CHECK(prove_changed(makes_gradients_late).outcome == Proof::Outcome::refuted);
   }
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "sim/prove/prove.h"
 #include "tests/laws/strategy_rows.h"
 #include "tests/prove/covered.h"
+#include "tests/prove/plan_mutants.h"
 
 using namespace convoy;
 using namespace convoy::lab;
@@ -275,30 +275,16 @@ TEST_CASE(
       const auto prove_changed = [&](const auto& change) {
         Plan changed = plan;
         int made = 0;
-        for (Task& task : changed.roles.front().program)
-          for (PlanOp& op : task.ops) made += change(changed, task, op) ? 1 : 0;
+        Role& role = changed.roles.front();
+        for (Task& task : role.program)
+          for (PlanOp& op : task.ops) made += change(role, task, op) ? 1 : 0;
         CHECK(made > 0);
         return prove_plan(changed, it.report(), it.graph(), it.machine(), images_asked_for(it, changed));
       };
       const Proof unchanged = prove_changed([](auto&...) { return true; });
       CHECK_MESSAGE(unchanged.outcome == Proof::Outcome::proved, unchanged.text);
-      const Proof early = prove_changed([](const Plan& of, Task& task, const PlanOp& op) {
-        if (op.name.rfind("free gradients", 0) != 0) return false;
-        return std::erase_if(task.after, [&](TaskId before) {
-                 return of.roles.front().program[before].kind == Task::Kind::collective;
-               }) > 0;
-      });
-      CHECK(early.outcome == Proof::Outcome::refuted);
-      // Room is made where it is given back.
-      const Proof late = prove_changed([](const Plan&, const Task&, PlanOp& op) {
-        const auto of_gradients = [](const MemoryDelta& delta) {
-          return delta.memory_class == MemoryClass::gradients;
-        };
-        std::erase_if(op.allocates, of_gradients);
-        std::copy_if(op.frees.begin(), op.frees.end(), std::back_inserter(op.allocates), of_gradients);
-        return std::any_of(op.frees.begin(), op.frees.end(), of_gradients);
-      });
-      CHECK(late.outcome == Proof::Outcome::refuted);
+      CHECK(prove_changed(frees_gradients_early).outcome == Proof::Outcome::refuted);
+      CHECK(prove_changed(makes_gradients_late).outcome == Proof::Outcome::refuted);
     }
 }
 
