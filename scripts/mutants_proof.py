@@ -28,15 +28,16 @@ SETTINGS = ["strategy.micro_batches=3", "strategy.zero=1", "strategy.zero=2", "s
             "strategy.weights=double_buffered", "strategy.overlap=true", "strategy.bucket=20kB",
             "strategy.local_aggregation=true", "strategy.algorithm=tree", "strategy.algorithm=halving_doubling",
             "strategy.algorithm=hierarchical", "strategy.scheme=b", "strategy.fidelity=chunk"]
-# Keys of convoy.tasks/1 that say how long something takes, what it is called, or which way it goes.
+# Keys of convoy.tasks/1 that say how long something takes, what it is called, which way it goes, or what the plan says of it.
 PRICE = {"time_s", "issue_s", "seconds", "overhead_s", "latency_s", "slowdown", "bandwidth_Bps", "begin_s", "processors_taken", "speed",
          "interval_s"}
 NAMES = {"name", "images"}
 ROUTES = {"links", "connection", "connections", "in_order"}
 MEMORY = {"allocates", "frees", "resident_bytes"}
+DESCRIBED = {"does", "carries", "graph"}
 endless = "it does not end"
 most_ms, most_limit_s = 300, 10  # CPU time of an experiment without any change, and with one
-most_memory_bytes, most_tasks_bytes = 4 << 30, 4 << 20
+most_memory_bytes, most_tasks_bytes = 4 << 30, 8 << 20
 
 
 @dataclasses.dataclass
@@ -147,7 +148,7 @@ def differences(old, new, path=""):
     key = re.sub(r"\[\d+\]$", "", path).rsplit(".", 1)[-1]
     if old == new:
         return {}
-    for kind, keys in (("price", PRICE), ("names", NAMES), ("routes", ROUTES), ("memory", MEMORY)):
+    for kind, keys in (("price", PRICE), ("names", NAMES), ("routes", ROUTES), ("memory", MEMORY), ("description", DESCRIBED)):
         if key in keys:
             return {kind: path}
     found = {}

@@ -214,7 +214,7 @@ void write_exports(Preparer& preparer, const Results& results, const RunArgument
   const auto asked = exports(arguments);
   if (asked.empty() || results.runs.empty()) return;
   const std::optional<SearchSummary>& search = results.runs.front().search;
-  if (!arguments.chakra.empty()) preparer.ask_for_meaning();  // what collectives are there for
+  if (!arguments.tasks.empty() || !arguments.chakra.empty()) preparer.ask_for_meaning();
   const PreparedRun run = with_every_task(
       run_with_tasks(preparer, search ? &search->ranking.front().candidate : nullptr, asked.front().first));
   if (!arguments.tasks.empty())

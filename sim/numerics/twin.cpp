@@ -7,33 +7,13 @@
 #include <cmath>
 #include <set>
 
+#include "sim/plan/weight_versions.h"
+
 namespace convoy::inline numerics {
 
 using CommKind = CommMeaning::Kind;
 
 namespace {
-
-/// Whether a pass begins between the last gradients of an update and the update. Then all micro-batches of an
-/// update read, on every device, the parameters of the last update but one (`weights: double_buffered`,
-/// docs/pipelines.md); else each reads those that are there when its first pass begins.
-bool updates_late(const Plan& plan, const TrainingGraph& graph) {
-  std::vector<bool> completes(graph.operations.size(), false);
-  for (const Parameter& parameter : graph.parameters) completes[parameter.gradient] = true;
-  for (const Role& role : plan.roles) {
-    bool has_begun = false;  // a forward pass since the last gradient
-    for (const Task& task : role.program)
-      for (const PlanOp& op : task.ops) {
-        if (op.meaning == no_meaning) continue;
-        const OpMeaning& means = plan.meaning->operations[op.meaning];
-        if (means.act != OpMeaning::Act::compute || means.operation == no_meaning) continue;
-        const Phase phase = graph.operations[means.operation].phase;
-        if (phase == Phase::update && has_begun) return true;
-        if (phase == Phase::forward) has_begun = true;
-        if (completes[means.operation]) has_begun = false;
-      }
-  }
-  return false;
-}
 
 /// Of the group's members that are `together` with the endpoint: who sends to the first of them from outside.
 std::vector<EndpointId> senders_to_first(const Pattern& pattern, EndpointId endpoint,
@@ -98,8 +78,6 @@ void Twin<Real>::begin_endless() {
   std::map<std::uint32_t, std::vector<double>> images;  // by layer and update
   std::vector<bool> completes(graph.operations.size(), false);
   for (const Parameter& parameter : graph.parameters) completes[parameter.gradient] = true;
-  const bool doubled = updates_late(plan_, graph);
-  std::map<std::uint32_t, std::map<std::int64_t, std::size_t>> versions;  // by role and micro-batch
   for (std::uint32_t r = 0; r < plan_.roles.size(); ++r) {
     const Role& role = plan_.roles[r];
     std::map<std::uint32_t, std::size_t> updates;
@@ -121,7 +99,6 @@ void Twin<Real>::begin_endless() {
         const std::size_t update = updates[operation.layer];
         of_layer.resize(std::max(of_layer.size(), update + 1), 0);
         of_layer[update] += means.images.count * static_cast<double>(role.members.size());
-        if (doubled) versions[r][means.micro_batch] = update > 0 ? update - 1 : 0;
       }
       if (task.kind != Task::Kind::compute) {
         const CommMeaning& carries = plan_.meaning->communications[plan_.communications[task.comm].meaning];
@@ -131,6 +108,7 @@ void Twin<Real>::begin_endless() {
         for (const std::int64_t m : micro_batches) ++uses_[{e, m}];
     }
   }
+  const std::vector<std::map<std::int64_t, std::size_t>> versions = doubled_versions(plan_, graph);
   for (const EndpointId e : classroom_.devices()) {
     classroom_.at(e).begin_step(0, 0, 1);
     classroom_.at(e).keep_versions(images, versions[classroom_.role_of(e)]);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "sim/replay/fidelity.h"
 #include "sim/replay/flows.h"
 #include "sim/results/json_writer.h"
+#include "sim/run/task_regions.h"
 
 namespace convoy::inline runs {
 namespace {
@@ -22,7 +24,8 @@ using Style = JsonWriter::Style;
 
 class TasksWriter {
  public:
-  TasksWriter(const Plan& plan, const Machine& machine, const CostModel& cost, std::ostream& out)
+  TasksWriter(const Plan& plan, const TrainingGraph& graph, const Machine& machine, const CostModel& cost,
+              std::ostream& out)
       : plan_(plan),
         machine_(machine),
         cost_(cost),
@@ -31,6 +34,7 @@ class TasksWriter {
         one_by_one_(ranks_go_one_by_one(plan, machine, expand_flows(plan, machine, Listing::where_needed))),
         json_(out) {
     for (const Device& device : machine.devices) kind_of_.push_back(kind_of(device));
+    if (plan.meaning) regions_.emplace(plan, graph);
   }
 
   void write(const ReplayResult& replayed) {
@@ -51,8 +55,18 @@ class TasksWriter {
       integer("pattern", comm.pattern);
       json_.field("bytes", comm.bytes);
       json_.field("overhead_s", comm.overhead_s);
+      if (!regions_ || comm.meaning == no_meaning) return;
+      json_.key("carries");
+      regions_->write_carried(json_, comm);
     });
-    list("roles", plan_.roles.size(), Style::lines, [&](std::size_t r) { role(plan_.roles[r]); });
+    if (regions_) {
+      json_.key("graph");
+      regions_->write_graph(json_);
+    }
+    list("roles", plan_.roles.size(), Style::lines, [&](std::size_t r) {
+      role_ = static_cast<std::uint32_t>(r);
+      role(plan_.roles[r]);
+    });
     if (plan_.steps > 1) json_.field("steps", plan_.steps);
     if (plan_.endless()) endless(*plan_.endless());
     if (plan_.input) input(*plan_.input);
@@ -129,6 +143,7 @@ class TasksWriter {
     json_.field("name", machine_.endpoint_name(e));
     json_.field("kind", device ? "device" : "host");
     json_.field("host", host.name);
+    if (regions_) regions_->write_endpoint(json_, e);
     if (!device) {
       json_.field("type", machine_.host_types[host.type].server);
       return;
@@ -205,7 +220,7 @@ class TasksWriter {
     if (task.kind != Task::Kind::compute)
       integer("communication", task.comm);
     else if (kinds.empty())
-      json_.field("seconds", task.seconds);
+      json_.field("seconds", task.seconds), does(task.meaning);
     else
       list("ops", task.ops.size(), [&](std::size_t i) { operation(task.ops[i], kinds); });
   }
@@ -228,6 +243,13 @@ class TasksWriter {
     });
     deltas("allocates", op.allocates);
     deltas("frees", op.frees);
+    does(op.meaning);
+  }
+
+  void does(std::uint32_t meaning) {
+    if (!regions_) return;
+    if (meaning == no_meaning) return TaskRegions::write_nothing(json_);
+    regions_->write_operation(json_, role_, plan_.meaning->operations[meaning]);
   }
 
   void deltas(std::string_view name, const std::vector<MemoryDelta>& deltas) {
@@ -287,6 +309,8 @@ class TasksWriter {
   std::vector<bool> one_by_one_;  ///< by pattern
   std::vector<Kind> kinds_;
   std::vector<std::uint32_t> kind_of_;  ///< by device: index into kinds_
+  std::optional<TaskRegions> regions_;  ///< if the plan says what its tasks mean
+  std::uint32_t role_ = 0;              ///< which is being written
   JsonWriter json_;
 };
 
@@ -301,14 +325,14 @@ std::string_view refuses_tasks(const PreparedRun& run) {
   return {};
 }
 
-void write_tasks(const Plan& plan, const Machine& machine, const CostModel& cost,
+void write_tasks(const Plan& plan, const TrainingGraph& graph, const Machine& machine, const CostModel& cost,
                  const ReplayResult& replayed, std::ostream& out) {
-  TasksWriter(plan, machine, cost, out).write(replayed);
+  TasksWriter(plan, graph, machine, cost, out).write(replayed);
 }
 
 void write_tasks(const PreparedRun& prepared, std::ostream& out) {
   const PreparedRun run = with_every_task(prepared);
-  write_tasks(run.plan, run.machine, run.cost,
+  write_tasks(run.plan, *run.graph, run.machine, run.cost,
               replay(run.plan, run.machine, run.cost, {true, run.network_model}), out);
 }
 

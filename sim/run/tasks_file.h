@@ -13,9 +13,10 @@ namespace convoy::inline runs {
 std::string_view refuses_tasks(const PreparedRun& run);
 
 /// Writes a plan as it was replayed, every endpoint and message listed, and what the replay measured:
-/// docs/tasks.md, schema convoy.tasks/1. The text is written as it is made and never in memory as a whole.
-/// @pre the plan has no service
-void write_tasks(const Plan& plan, const Machine& machine, const CostModel& cost,
+/// docs/tasks.md, schema convoy.tasks/1. If the plan says what its tasks mean, what they read and write is written, too.
+/// The text is written as it is made and never in memory as a whole.
+/// @param graph that the plan trains  @pre the plan has no service
+void write_tasks(const Plan& plan, const TrainingGraph& graph, const Machine& machine, const CostModel& cost,
                  const ReplayResult& replayed, std::ostream& out);
 
 /// Replays a prepared point and writes its tasks. @pre refuses_tasks(run) is ""

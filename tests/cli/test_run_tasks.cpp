@@ -18,6 +18,9 @@ TEST_CASE("run: --tasks writes what was replayed of one point, and says where it
   CHECK(table.out.ends_with("report.html, results.json, results.csv\ntasks in tasks.json\n"));
   const json tasks = json::parse(place.read("tasks.json"));
   CHECK(tasks["schema"] == "convoy.tasks/1");
+  CHECK(tasks["communications"][0]["carries"]["kind"] == "sum");
+  const json& does = tasks["roles"][0]["program"][0]["ops"][0]["does"];
+  CHECK(tasks["graph"]["operations"][does["operation"].get<std::size_t>()]["phase"] == "forward");
   const Finished again = place.convoy({"run", "one.yaml", "--json", "--tasks", "again.json"});
   CHECK(tasks["result"]["step_time_s"] == json::parse(again.out)["runs"][0]["step_time_s"]);
   CHECK(place.read("again.json") == place.read("tasks.json"));

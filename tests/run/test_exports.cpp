@@ -3,10 +3,8 @@
 // schema and the grammar and nothing of the program, goes through all three.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <sys/wait.h>
 
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -24,6 +22,7 @@
 #include "sim/run/tasks_file.h"
 #include "tests/laws/changed_plans.h"
 #include "tests/laws/pipelines.h"
+#include "tests/run/outside.h"
 #include "tests/support/working_file.h"
 
 using namespace convoy;
@@ -34,28 +33,17 @@ namespace {
 
 /// What tests/run/check_exports.py says of folders in the working folder, a line each.
 std::vector<std::string> export_verdicts(const std::vector<std::string>& folders) {
-  std::string command =
-      fmt::format("python3 '{}/tests/run/check_exports.py' {} 2>&1", CONVOY_SOURCE, fmt::join(folders, " "));
-  std::FILE* const pipe = ::popen(command.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::string text;
-  std::array<char, 4096> piece{};
-  while (const std::size_t size = std::fread(piece.data(), 1, piece.size(), pipe))
-    text.append(piece.data(), size);
-  ::pclose(pipe);
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  while (std::getline(in, text)) lines.push_back(text);
-  return lines;
+  return judged_outside("tests/run/check_exports.py", folders).lines;
 }
 
 /// A folder with what is written of a plan in all three ways.
-void export_to(const std::string& folder, const Plan& plan, const Machine& machine, const CostModel& cost) {
+void export_to(const std::string& folder, const Plan& plan, const TrainingGraph& graph,
+               const Machine& machine, const CostModel& cost) {
   fs::create_directory(folder);
   {
     std::ofstream out(folder + "/tasks.json", std::ios::binary);
     ReplayResult none;
-    write_tasks(plan, machine, cost, none, out);
+    write_tasks(plan, graph, machine, cost, none, out);
   }
   write_chakra_traces(plan, machine, cost, folder + "/chakra");
   std::ofstream out(folder + "/goal", std::ios::binary);
@@ -103,7 +91,7 @@ TEST_CASE("exports: of random experiments of every strategy they end every opera
             .plan({experiment.graph(), experiment.machine(), experiment.cost(), experiment.batch(), true})
             .plan;
     const Plan& written = folders.size() % 2 == 0 ? plan : with_meaning;
-    export_to(folders.back(), written, experiment.machine(), experiment.cost());
+    export_to(folders.back(), written, experiment.graph(), experiment.machine(), experiment.cost());
     wanted.push_back(folders.back() + same_as(written));
   });
   const std::vector<std::string> verdicts = export_verdicts(folders);
@@ -132,7 +120,7 @@ TEST_CASE("exports: so they do of the experiments in configs/") {
     if (!refuses_tasks(run).empty() || steps_of(run.plan, run.machine, run.cost) > largest) continue;
     folders.push_back(std::to_string(folders.size()));
     points.push_back(fmt::format("{}, point {}", entry.path().string(), point_id(index)));
-    export_to(folders.back(), run.plan, run.machine, run.cost);
+    export_to(folders.back(), run.plan, *run.graph, run.machine, run.cost);
     wanted.push_back(folders.back() + same_as(run.plan));
   }
   const std::vector<std::string> verdicts = export_verdicts(folders);
@@ -153,7 +141,7 @@ TEST_CASE("exports: one thing that is changed is noticed") {
   const lab::Experiment experiment(
       custom_model(2, 1000), star(3, "1GB/s", "10us"),
       "{kind: data_parallel, sync: all_reduce, algorithm: ring, overlap: false, fidelity: chunk}", 4);
-  export_to("as-written", experiment.plan(), experiment.machine(), experiment.cost());
+  export_to("as-written", experiment.plan(), experiment.graph(), experiment.machine(), experiment.cost());
   const std::string trace = text_of("as-written/chakra/trace.1.et"), goal = text_of("as-written/goal");
   std::vector<std::string> folders;
   const auto changed = [&](const std::string& file, const std::string& text) {

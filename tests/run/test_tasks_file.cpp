@@ -3,11 +3,8 @@
 // docs/tasks.md, finds the same times, bytes and memory.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <sys/wait.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -20,6 +17,7 @@
 #include "sim/run/tasks_file.h"
 #include "tests/laws/changed_plans.h"
 #include "tests/laws/pipelines.h"
+#include "tests/run/outside.h"
 #include "tests/support/working_file.h"
 
 using namespace convoy;
@@ -27,27 +25,9 @@ using namespace convoy::lab;
 
 namespace {
 
-struct Verdict {
-  int exit_code = -1;
-  std::vector<std::string> lines;  ///< what the script printed, one a file
-};
-
-/// Runs scripts/replay_tasks.py on files in the working folder.
-Verdict replayed_outside(const std::vector<std::string>& files) {
-  std::string command = fmt::format("python3 '{}/scripts/replay_tasks.py'", CONVOY_SOURCE);
-  for (const std::string& file : files) command += " " + file;
-  std::FILE* const pipe = ::popen((command + " 2>&1").c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  Verdict verdict;
-  std::string text;
-  std::array<char, 4096> piece{};
-  while (const std::size_t size = std::fread(piece.data(), 1, piece.size(), pipe))
-    text.append(piece.data(), size);
-  const int status = ::pclose(pipe);
-  verdict.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  std::istringstream in(text);
-  while (std::getline(in, text)) verdict.lines.push_back(text);
-  return verdict;
+/// What scripts/replay_tasks.py says of files in the working folder.
+OutsideVerdict replayed_outside(const std::vector<std::string>& files) {
+  return judged_outside("scripts/replay_tasks.py", files);
 }
 
 using Law = std::function<void(const lab::Experiment&, const Plan&)>;
@@ -61,9 +41,9 @@ std::size_t check_outside(const std::function<void(const Law&)>& experiments) {
     files.push_back(fmt::format("{}.json", files.size()));
     std::ofstream out(files.back(), std::ios::binary);
     const ReplayResult replayed = replay(plan, experiment.machine(), experiment.cost(), {});
-    write_tasks(plan, experiment.machine(), experiment.cost(), replayed, out);
+    write_tasks(plan, experiment.graph(), experiment.machine(), experiment.cost(), replayed, out);
   });
-  const Verdict verdict = replayed_outside(files);
+  const OutsideVerdict verdict = replayed_outside(files);
   std::size_t next = 0;
   experiments([&](const lab::Experiment&, const Plan&) {
     const std::string& file = files[next];
@@ -140,6 +120,7 @@ TEST_CASE("tasks: so does what is written of the experiments in configs/") {
     const auto experiment = runs::Experiment::load(entry.path().string(), {});
     if (experiment.plan() || experiment.study()) continue;
     Preparer preparer(experiment);
+    preparer.ask_for_meaning();  // readers leave out what they do not need
     for (const std::size_t index : std::set<std::size_t>{0, experiment.size() / 2, experiment.size() - 1}) {
       if (is_search(experiment.point(index).strategy)) continue;
       const PreparedRun run = preparer.prepare(index);
@@ -154,7 +135,7 @@ TEST_CASE("tasks: so does what is written of the experiments in configs/") {
       write_tasks(run, out);
     }
   }
-  const Verdict verdict = replayed_outside(files);
+  const OutsideVerdict verdict = replayed_outside(files);
   CHECK(verdict.exit_code == 0);
   for (std::size_t i = 0; i < files.size(); ++i) {
     CAPTURE(points[i]);
@@ -200,7 +181,8 @@ TEST_CASE("tasks: one number that is changed is noticed") {
       custom_model(2, 1000), star(3, "1GB/s", "10us"),
       "{kind: data_parallel, sync: all_reduce, algorithm: ring, overlap: false, fidelity: chunk}", 4);
   std::ostringstream out;
-  write_tasks(experiment.plan(), experiment.machine(), experiment.cost(), experiment.run(), out);
+  write_tasks(experiment.plan(), experiment.graph(), experiment.machine(), experiment.cost(),
+              experiment.run(), out);
   const nlohmann::json tasks = nlohmann::json::parse(out.str());
   std::vector<std::string> files, changed;
   const nlohmann::json numbers = tasks.flatten();
@@ -215,7 +197,7 @@ TEST_CASE("tasks: one number that is changed is noticed") {
     changed.push_back(path);
     std::ofstream(files.back()) << mutant;
   }
-  const Verdict verdict = replayed_outside(files);
+  const OutsideVerdict verdict = replayed_outside(files);
   CHECK(verdict.exit_code == 1);
   REQUIRE(verdict.lines.size() == files.size());
   CHECK(files.size() > 25);
