@@ -2,12 +2,11 @@
 """What pages and drawings show, for scripts/golden: of each heading the texts and numbers of every kind of element of its pictures and of
 every column of its tables; and the laws that pictures keep, whatever they show."""
 
-import html.parser
 import json
 import re
+import xml.parsers.expat
 
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
-VOID = {"meta", "br", "hr", "input", "link", "img"}
 NUMBERS = {"x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "width", "height", "d", "viewbox", "transform", "points"}
 AT_EACH_END = {"x1": "x", "x2": "x", "cx": "x", "y1": "y", "y2": "y", "cy": "y"}
 LEAST_WIDTH = 0.5  # of a bar of a timeline, so that a short task is seen
@@ -28,14 +27,17 @@ class Element:
         return f"{self.heading}: {inner}" if self.heading else inner
 
 
-class Reader(html.parser.HTMLParser):
-    """All elements of a page, in their order, without style and program."""
+class Reader:
+    """All elements of a page, in their order, without style and program. Pages are XHTML: an error where one is not well-formed."""
 
-    def __init__(self):
-        super().__init__()
+    def __init__(self, text):
         self.elements, self.open, self.heading, self.columns, self.cell, self.picture = [], [], "", [], 0, None
+        parser = xml.parsers.expat.ParserCreate()
+        parser.buffer_text = True
+        parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = self.begin, self.end, self.add_text
+        parser.Parse(text, True)
 
-    def handle_starttag(self, tag, attrs):
+    def begin(self, tag, attributes):
         if tag == "table":
             self.columns = []
         if tag == "tr":
@@ -45,21 +47,13 @@ class Reader(html.parser.HTMLParser):
             self.cell += 1
             column = self.columns[self.cell - 1] if self.cell <= len(self.columns) else str(self.cell)
         inside = self.open[-1].column if self.open else None
-        element = Element(tag, dict(attrs), self.heading, column or inside, self.picture)
+        element = Element(tag, {name.lower(): value for name, value in attributes.items()}, self.heading, column or inside, self.picture)
         if tag == "svg":
             self.picture = element
         self.elements.append(element)
-        if tag not in VOID:
-            self.open.append(element)
+        self.open.append(element)
 
-    def handle_startendtag(self, tag, attrs):
-        self.handle_starttag(tag, attrs)
-        if tag not in VOID:
-            self.handle_endtag(tag)
-
-    def handle_endtag(self, tag):
-        if tag in VOID or not self.open:
-            return
+    def end(self, tag):
         element = self.open.pop()
         if tag == "th":
             self.columns.append(re.sub(r"\d+", "#", element.text.strip()))
@@ -68,21 +62,19 @@ class Reader(html.parser.HTMLParser):
         if tag == "svg":
             self.picture = None
 
-    def handle_data(self, data):
-        if self.open:
-            self.open[-1].text += data
+    def add_text(self, data):
+        self.open[-1].text += data
 
 
 def elements(text):
-    reader = Reader()
-    reader.feed(text)
-    return [e for e in reader.elements
+    return [e for e in Reader(text).elements
             if e.tag not in ("style", "meta") and (e.tag != "script" or e.attributes.get("type") == "application/json")]
 
 
-def figures(text):
-    """Places of a page with what is there: a text, numbers, or a part of the data of its runs."""
-    for element in elements(text):
+def figures(page):
+    """Places of a page with what is there: a text, numbers, or a part of the data of its runs.
+    page: its elements"""
+    for element in page:
         numbers = [(name, value) for name, value in element.attributes.items() if name in NUMBERS]
         if numbers:
             yield f"{element.place}@", [float(number) for _, value in numbers for number in NUMBER.findall(value)]
@@ -141,10 +133,11 @@ def of_bars(shapes):
                 yield f"bars of the row at y {y} overlap: one ends at {end}, another begins at {begin}"
 
 
-def broken(text):
-    """The laws that the pictures of a page break."""
+def broken(page):
+    """The laws that the pictures of a page break.
+    page: its elements"""
     by_picture = {}
-    for element in elements(text):
+    for element in page:
         if element.picture:
             by_picture.setdefault(id(element.picture), []).append(element)
         if re.search(r"\b(?:nan|inf)\b", " ".join(value or "" for name, value in element.attributes.items() if name != "class")):
