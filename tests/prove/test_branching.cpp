@@ -11,6 +11,7 @@
 #include "tests/prove/branching_network.h"
 #include "tests/prove/covered.h"
 #include "tests/prove/plan_mutants.h"
+#include "tests/support/recorded_texts.h"
 
 using namespace convoy;
 using namespace convoy::lab;
@@ -73,6 +74,7 @@ TEST_CASE("proof: random networks whose tensors have several readers, some of th
 TEST_CASE("proof: of such plans, those in which a part of a gradient is lost or made twice are refused") {
   int made = 0, refused = 0;
   std::string let_through;
+  RecordedTexts refusals(CONVOY_SOURCE, "proof-of-branching-networks");
   for (unsigned seed = 1; seed <= 120; ++seed) {
     Dice dice(seed + 95'000);
     const BranchingExperiment of(dice, dice.one_of(branching_kinds));
@@ -84,11 +86,14 @@ TEST_CASE("proof: of such plans, those in which a part of a gradient is lost or 
     const std::string what = change(plan, it.graph(), mutant, dice);
     if (what.empty()) continue;
     ++made;
-    if (proof_of(it, plan).outcome == Proof::Outcome::refuted)
+    const Proof proof = proof_of(it, plan);
+    refusals.add(fmt::format("{}, {}", seed, what), proof.text);
+    if (proof.outcome == Proof::Outcome::refuted)
       ++refused;
     else
       let_through += fmt::format("seed {}, {}: {}\n{}\n", seed, what, of.strategy, of.model);
   }
   CHECK(made > 80);
   CHECK_MESSAGE(refused == made, let_through);
+  refusals.check();
 }

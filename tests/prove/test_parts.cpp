@@ -13,6 +13,7 @@
 #include "sim/prove/prove.h"
 #include "tests/prove/covered.h"
 #include "tests/prove/plan_mutants.h"
+#include "tests/support/recorded_texts.h"
 
 using namespace convoy;
 using namespace convoy::lab;
@@ -318,6 +319,7 @@ TEST_CASE(
        {PlanMutant::round_too_few, PlanMutant::bucket_twice, PlanMutant::tensor_twice,
         PlanMutant::gradient_lost, PlanMutant::lanes_swapped, PlanMutant::copies_swapped})
     of_sums.push_back(mutant);
+  RecordedTexts refusals(CONVOY_SOURCE, "proof-of-parts");
   for (const auto& [kind, is_replicated] : in_parts) {
     const std::vector<PlanMutant>& all = is_replicated ? of_sums : of_plans;
     int made = 0, refused = 0;
@@ -354,6 +356,8 @@ TEST_CASE(
         let_through += fmt::format("seed {}, mutant {}, {}: {}\n", seed, mutant, what, of.strategy);
       else
         ++refused, ++refused_of[mutant];
+      refusals.add(fmt::format("{}{}, {}, {}", kind, is_replicated ? " with replicas" : "", seed, what),
+                   proof.text);
     }
     MESSAGE(kind << std::string(is_replicated ? " with replicas: " : ": ") << refused << " of " << made
                  << " mutants refused; let through:\n"
@@ -363,6 +367,7 @@ TEST_CASE(
     for (const auto& [mutant, count] : made_of)
       if (count > 4) CHECK_MESSAGE(refused_of[mutant] > 0, mutant);
   }
+  refusals.check();
 }
 
 TEST_CASE("proof: gradients of an image less are added up, or of an image further on") {

@@ -13,6 +13,7 @@
 
 #include "sim/prove/prove.h"
 #include "tests/prove/covered.h"
+#include "tests/support/recorded_texts.h"
 
 using namespace convoy;
 using namespace convoy::lab;
@@ -274,6 +275,7 @@ TEST_CASE("proof: plans of factors and averages with a mistake are refuted") {
                                 {paired, of_exchange(false, &exchange_receivers)},
                                 {paired, &other_images}};
   const std::string model = small_blocks();
+  RecordedTexts refusals(CONVOY_SOURCE, "proof-of-averages");
   for (std::size_t i = 0; i < cases.size(); ++i) {
     CAPTURE(i);
     CAPTURE(cases[i].keys);
@@ -283,7 +285,9 @@ TEST_CASE("proof: plans of factors and averages with a mistake are refuted") {
     REQUIRE(cases[i].mistake(plan));
     const Proof proof = summing_proof(it, plan);
     CHECK_MESSAGE(proof.outcome == Proof::Outcome::refuted, proof.text);
+    refusals.add(fmt::format("{}, {}", i, cases[i].keys), proof.text);
   }
+  refusals.check();
 }
 
 TEST_CASE("proof: gossip on another graph than the experiment names is refuted, on any cluster") {
