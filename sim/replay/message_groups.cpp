@@ -58,7 +58,7 @@ void MessageGroups::part_messages(Group& group,
     next += part.count();
     part.sends = part.receives = 0;
   }
-  // Sends fill a part from its front and receives from its back; the receives are reversed at the end.
+  // Sends fill a part from its front and receives from its back.
   group.messages.resize(next);
   group.parts.push_back({next});
   for (std::size_t r = 0; r < rounds; ++r)
@@ -70,9 +70,6 @@ void MessageGroups::part_messages(Group& group,
       group.messages[group.parts[place + 1].first - ++group.parts[place].receives] = {f, from};
       ++group.members[to].receive_count;
     }
-  for (const Group::Part& part : group.parts)
-    std::reverse(group.messages.begin() + part.first + part.sends,
-                 group.messages.begin() + part.first + part.count());
 }
 
 MessageGroups::Run& MessageGroups::run_of(CommId comm, std::uint32_t endpoint_class, std::uint32_t& member) {
