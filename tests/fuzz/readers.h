@@ -15,6 +15,7 @@
 #include "sim/calibration/kineto_trace.h"
 #include "sim/calibration/measurements.h"
 #include "sim/calibration/nccl_log.h"
+#include "sim/collectives/schedule.h"
 #include "sim/planning/plan_spec.h"
 #include "sim/planning/read_plan_json.h"
 #include "sim/results/read_json.h"
@@ -117,6 +118,7 @@ inline constexpr Reader readers[] = {
        constexpr std::uint32_t most_gpus = 64;
        if (const YamlNode* trace = jobs.find("trace")) read_traced_jobs(*trace, most_gpus);
      }},
+    {"msccl", "input.xml", [](const std::string&, const std::string& file) { SumSchedule::load(file); }},
     {"dag", "input.json", [](const std::string& text, const std::string& file) { parse_dag(text, file); }},
     {"results", "input.json",
      [](const std::string& text, const std::string& file) {
