@@ -57,18 +57,26 @@ class ServerHosts {
     role.name = !duty.server ? "node host" : duty.device_count > 0 ? "node host and server" : "server";
     role.members = std::move(members);
     role.streams = {"cpu"};
-    std::vector<std::vector<TaskId>> updated;  // by message: what must be done before it goes back
-    for (std::size_t m = 0; m < messages_.size(); ++m) updated.push_back(add_sums(role, duty, m));
+    // What the first use pulls has been updated in the step before.
+    const bool first_pulls = exchange_.pull == PullMode::at_first_use;
+    for (std::size_t m = 0; first_pulls && m < messages_.size(); ++m) add_pulls(role, duty, m, {});
+    std::vector<std::vector<TaskId>> summed(messages_.size());
+    std::vector<std::vector<TaskId>> updated(messages_.size());  // what must be done before it goes back
+    for (std::size_t m = 0; m < messages_.size(); ++m) {
+      summed[m] = add_node_sum(role, duty, m);
+      if (exchange_.pull == PullMode::as_ready) updated[m] = add_update(role, duty, m, summed[m]);
+    }
+    // Nobody waits for a single update: a host that waited for the other hosts' gradients of one message would
+    // keep the next one back.
+    for (std::size_t m = 0; exchange_.pull != PullMode::as_ready && m < messages_.size(); ++m)
+      updated[m] = add_update(role, duty, m, summed[m]);
     if (exchange_.pull == PullMode::after_all) {
       std::vector<TaskId> all;
       for (const std::vector<TaskId>& tasks : updated) all.insert(all.end(), tasks.begin(), tasks.end());
       for (std::vector<TaskId>& tasks : updated)
         if (!tasks.empty()) tasks = all;
     }
-    // What the first use pulls has been updated in the step before.
-    const std::vector<TaskId> at_once;
-    for (std::size_t m = 0; m < messages_.size(); ++m)
-      add_pulls(role, duty, m, exchange_.pull == PullMode::at_first_use ? at_once : updated[m]);
+    for (std::size_t m = 0; !first_pulls && m < messages_.size(); ++m) add_pulls(role, duty, m, updated[m]);
     return role;
   }
 
@@ -79,27 +87,36 @@ class ServerHosts {
     return duty.device_count > 0 && messages_.target_count(m) > (serves(duty, m) ? 1.0 : 0.0);
   }
 
-  /// A host's part in message m up to the updated parameters; returns the update's task, if this host serves
-  /// it.
-  std::vector<TaskId> add_sums(Role& role, const HostDuty& duty, std::size_t m) {
-    const double bytes = messages_.added_bytes(m);
-    const double rate_Bps = machine_.host_types[duty.type].reduce_bandwidth_Bps;
-    std::vector<TaskId> before;
+  double seconds_for(const HostDuty& duty, double bytes) const {
+    return bytes / machine_.host_types[duty.type].reduce_bandwidth_Bps;
+  }
+
+  /// What a host's devices have of message m is added up, if this host does that, and sent to its server.
+  /// @return the task of the sum, if there is one
+  std::vector<TaskId> add_node_sum(Role& role, const HostDuty& duty, std::size_t m) {
+    std::vector<TaskId> summed;
     if (duty.device_count > 0) {
       const TaskId pushed = add_message(role, Task::Kind::receive, fmt::format("node's gradients {}", m),
                                         messages_.in_node(duty.device_count, m).in, {});
-      before = {add_host_sum(role, fmt::format("add up node's gradients {}", m),
-                             duty.device_count * bytes / rate_Bps, {pushed})};
-      mean_task(role.program[before.front()], OpMeaning::Act::collect, m);
+      summed = {add_host_sum(role, fmt::format("add up node's gradients {}", m),
+                             seconds_for(duty, duty.device_count * messages_.added_bytes(m)), {pushed})};
+      mean_task(role.program[summed.front()], OpMeaning::Act::collect, m);
     }
     if (has_remote_target(duty, m))
-      add_message(role, Task::Kind::send, fmt::format("push {}", m), messages_.with_servers(m).in, before);
+      add_message(role, Task::Kind::send, fmt::format("push {}", m), messages_.with_servers(m).in, summed);
+    return summed;
+  }
+
+  /// @return the task of message m's update, if this host serves it
+  std::vector<TaskId> add_update(Role& role, const HostDuty& duty, std::size_t m,
+                                 std::vector<TaskId> before) {
     if (!serves(duty, m)) return {};
     const double senders = messages_.sender_count() - (duty.device_count > 0 ? 1 : 0);
     before.push_back(add_message(role, Task::Kind::receive, fmt::format("gradients {}", m),
                                  messages_.with_servers(m).in, {}));
-    const TaskId update = add_host_sum(role, fmt::format("add up and update {}", m),
-                                       senders * bytes / messages_.target_count(m) / rate_Bps, before);
+    const double bytes = senders * messages_.added_bytes(m) / messages_.target_count(m);
+    const TaskId update =
+        add_host_sum(role, fmt::format("add up and update {}", m), seconds_for(duty, bytes), before);
     mean_task(role.program[update], OpMeaning::Act::serve, m);
     return {update};
   }
