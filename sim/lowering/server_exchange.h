@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "sim/lowering/compression.h"
@@ -40,6 +41,10 @@ struct ServerExchange {
   bool overlap = true;      ///< a message is sent as soon as it is complete; otherwise after backward
   LocalAggregation local_aggregation = LocalAggregation::none;
   PullMode pull = PullMode::as_ready;
+  /// At which one thread of a node whose host adds up gradients brings the parameters that it pulls into the
+  /// memory of devices, one message after the other, before they are handed out. Without limit, they are pulled
+  /// into the host's memory as they come.
+  double unpack_Bps = std::numeric_limits<double>::infinity();
   ServerMode mode = ServerMode::sync;
   std::uint32_t staleness = 0;       ///< mode ssp
   std::uint32_t backup_workers = 0;  ///< mode sync

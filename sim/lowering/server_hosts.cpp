@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -14,7 +15,7 @@
 namespace convoy::inline lowering {
 namespace {
 
-TaskId add_host_sum(Role& role, std::string name, double seconds, std::vector<TaskId> after) {
+TaskId add_host_work(Role& role, std::string name, double seconds, std::vector<TaskId> after) {
   const TaskId task = add_compute(role, std::move(name), {}, std::move(after));
   role.program[task].seconds = seconds;
   return task;
@@ -98,8 +99,8 @@ class ServerHosts {
     if (duty.device_count > 0) {
       const TaskId pushed = add_message(role, Task::Kind::receive, fmt::format("node's gradients {}", m),
                                         messages_.in_node(duty.device_count, m).in, {});
-      summed = {add_host_sum(role, fmt::format("add up node's gradients {}", m),
-                             seconds_for(duty, duty.device_count * messages_.added_bytes(m)), {pushed})};
+      summed = {add_host_work(role, fmt::format("add up node's gradients {}", m),
+                              seconds_for(duty, duty.device_count * messages_.added_bytes(m)), {pushed})};
       mean_task(role.program[summed.front()], OpMeaning::Act::collect, m);
     }
     if (has_remote_target(duty, m))
@@ -116,7 +117,7 @@ class ServerHosts {
                                  messages_.with_servers(m).in, {}));
     const double bytes = senders * messages_.added_bytes(m) / messages_.target_count(m);
     const TaskId update =
-        add_host_sum(role, fmt::format("add up and update {}", m), seconds_for(duty, bytes), before);
+        add_host_work(role, fmt::format("add up and update {}", m), seconds_for(duty, bytes), before);
     mean_task(role.program[update], OpMeaning::Act::serve, m);
     return {update};
   }
@@ -127,9 +128,13 @@ class ServerHosts {
     if (serves(duty, m))
       add_message(role, Task::Kind::send, fmt::format("send back {}", m), messages_.with_servers(m).back,
                   updated);
-    if (has_remote_target(duty, m))
+    if (has_remote_target(duty, m)) {
       before.push_back(add_message(role, Task::Kind::receive, fmt::format("pull {}", m),
                                    messages_.with_servers(m).back, {}));
+      if (std::isfinite(exchange_.unpack_Bps))
+        before = {add_host_work(role, fmt::format("unpack {}", m),
+                                messages_.all()[m].bytes / exchange_.unpack_Bps, std::move(before))};
+    }
     if (duty.device_count > 0)
       add_message(role, Task::Kind::send, fmt::format("hand out {}", m),
                   messages_.in_node(duty.device_count, m).back, before);

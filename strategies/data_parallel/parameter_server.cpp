@@ -156,7 +156,12 @@ Keys<ServerExchange> message_keys() {
       choice_key<Exchange>("pull", {"as_ready", "after_all", "at_first_use"},
                            "parameters go back as they are updated, when all of a server's are, or when the "
                            "next step's forward pass first uses them",
-                           &Exchange::pull)};
+                           &Exchange::pull),
+      optional_quantity_key<Exchange>("unpack", "no limit", Dimension::bandwidth, true,
+                                      "at which one thread of a node brings what it pulls into its devices' "
+                                      "memory, before it is handed out",
+                                      &Exchange::unpack_Bps)
+          .only("local_aggregation: host", [](const Exchange& e) { return e.sums_on_hosts(); })};
   append_keys(keys, keys_of_part<Exchange>(Keys<Compression>{compression_key()}, &Exchange::compression));
   return keys;
 }

@@ -174,6 +174,17 @@ TEST_CASE("a host adds up its devices' gradients while those of other hosts are 
   }
 }
 
+TEST_CASE("what is pulled into devices' memory passes one thread of the node") {
+  const auto step = [](const char* more) {
+    return step_s(lab::custom_model(4, 2'500'000), cluster(2, 2, "bandwidth: 40GB/s, latency: 20us"),
+                  fmt::format("{{kind: data_parallel, sync: parameter_server, overlap: false, "
+                              "local_aggregation: host, pull: after_all{}}}",
+                              more));
+  };
+  // Four tensors of a quarter of `bytes`; the last is handed out when all have passed, the others before.
+  CHECK(step(", unpack: 0.1GB/s") - step("") == doctest::Approx(bytes / 0.1e9).epsilon(0.03));
+}
+
 TEST_CASE("pulled at first use: a step is the pulls, the compute, the pushes and the sums") {
   const lab::Experiment experiment(
       one_layer, cluster(3, 1, "bandwidth: 1GB/s, latency: 20us", ", host: {reduce_bandwidth: 2GB/s}"),

@@ -86,6 +86,8 @@ TEST_CASE("proof: servers, averages, factors and pipelines that stash weights ha
   for (const std::string strategy :
        {"{kind: data_parallel, sync: parameter_server, servers: 2}",
         "{kind: data_parallel, sync: parameter_server, servers: 2, pull: at_first_use, micro_batches: 2}",
+        "{kind: data_parallel, sync: parameter_server, servers: 2, local_aggregation: host, pull: "
+        "at_first_use, unpack: 1GB/s}",
         "{kind: data_parallel, sync: parameter_server, servers: 2, mode: async}",
         "{kind: data_parallel, sync: all_reduce, sync_every: 3, micro_batches: 2}",
         "{kind: data_parallel, sync: gossip}", "{kind: data_parallel, sync: gossip, overlap: false}",
