@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "sim/base/clean_text.h"
 #include "sim/base/data_path.h"
 #include "sim/base/names.h"
 
@@ -32,6 +33,16 @@ bool says(const YamlNode& mapping, const char* key, const std::string& value) {
 }  // namespace
 
 const std::vector<std::string>& habit_names() { return data_names(folder); }
+
+FrameworkHabit load_habit(const std::string& name, const SourcePos& pos) {
+  if (!std::binary_search(habit_names().begin(), habit_names().end(), name))
+    throw InputError(pos, fmt::format("unknown framework '{}'{}; there are {}", excerpt(name),
+                                      suggestion(name, habit_names()), list_of(habit_names())));
+  YamlMap file(data_yaml(folder, name), "");
+  FrameworkHabit loaded{file.text("title"), {}, read_sources(file)};
+  for (const auto& [key, value] : habit(name)->entries) loaded.keys.emplace_back(key, to_flow(value));
+  return loaded;
+}
 
 std::vector<std::string> habits_with(const std::string& sync) {
   std::vector<std::string> names;

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/base/key_kinds.h"
 #include "sim/base/keys.h"
+#include "topologies/sources.h"
 
 namespace convoy::inline strategies {
 
@@ -14,6 +16,16 @@ namespace convoy::inline strategies {
 
 /// Names of these files, sorted.
 const std::vector<std::string>& habit_names();
+
+/// One of these files.
+struct FrameworkHabit {
+  std::string title;                                      ///< for people
+  std::vector<std::pair<std::string, std::string>> keys;  ///< of `strategy`, as they are written
+  Sources sources;                                        ///< by key
+};
+
+/// @throws InputError at `pos` for a name that there is not
+FrameworkHabit load_habit(const std::string& name, const SourcePos& pos);
 
 /// The names of those with this `sync`.
 std::vector<std::string> habits_with(const std::string& sync);

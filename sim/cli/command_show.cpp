@@ -15,6 +15,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/draw_cluster.h"
 #include "sim/cli/show_algorithm.h"
+#include "sim/cli/show_framework.h"
 #include "sim/cli/show_grades.h"
 #include "sim/cli/show_keys.h"
 #include "sim/cli/show_model.h"
@@ -296,6 +297,7 @@ constexpr std::array subjects{Subject{"models", &zoo_names, &model_line, &show_m
                               Subject{"transports", &transport_names, &transport_line, &show_transport},
                               Subject{"algorithms", &algorithm_names, &algorithm_line, &show_algorithm},
                               Subject{"strategies", &strategy_names, &strategy_line, &show_strategy},
+                              Subject{"frameworks", &framework_names, &framework_line, &show_framework},
                               Subject{"keys", &key_section_names, &key_section_line, &show_key_section},
                               Subject{"schema", &schema_names, &schema_line, &show_schema}};
 
