@@ -22,7 +22,7 @@ std::string habit_said(const std::string& entries) {
 }  // namespace
 
 TEST_CASE("what a framework does is what its keys say, and every one of them has a source") {
-  CHECK(habit_names().size() >= 9);
+  CHECK(habit_names().size() >= 11);
   for (const std::string& name : habit_names()) {
     CAPTURE(name);
     const YamlNode& file = data_yaml("topologies/catalog/synchronization", name);
@@ -45,6 +45,23 @@ TEST_CASE("what a framework does is what its keys say, and every one of them has
     const ReplayResult a = run(short_form), b = run("data_parallel" + spelled);
     CHECK(a.step_time_s == b.step_time_s);
     CHECK(a.comm_bytes == b.comm_bytes);
+  }
+}
+
+TEST_CASE("what is shown of a framework is its file, and an unknown one is told") {
+  for (const std::string& name : habit_names()) {
+    CAPTURE(name);
+    const FrameworkHabit habit = load_habit(name, {"show", 1, 1});
+    CHECK(!habit.title.empty());
+    CHECK(habit.keys.size() == habit.sources.size() + 1);  // all but `sync`, which says where the others go
+    for (const auto& [key, source] : habit.sources) CHECK(source.grade != Grade::given);
+  }
+  try {
+    load_habit("byte-ps", {"show", 1, 1});
+    FAIL("a framework that there is not");
+  } catch (const InputError& error) {
+    CHECK(std::string(error.what())
+              .starts_with("show:1:1: unknown framework 'byte-ps' (did you mean 'byteps'?); "));
   }
 }
 
