@@ -65,8 +65,9 @@ Key<Options> mappings_key(std::string name, std::string example, std::string mea
 }
 
 /// A value that another reader takes as it is.
-template <class Options>
-Key<Options> node_key(std::string name, ValueForm form, std::string meaning, YamlNode Options::*field) {
+/// @param field a YamlNode, or what is made of one
+template <class Options, class Node>
+Key<Options> node_key(std::string name, ValueForm form, std::string meaning, Node Options::*field) {
   return {key_text(name, "", std::move(form), std::move(meaning)),
           [name, field](YamlMap& map, Options& options) {
             if (const YamlNode* node = map.find(name)) options.*field = *node;

@@ -48,7 +48,9 @@ Setup solo_setup(const std::string& server, Precision precision, std::int64_t ba
 
 Point solo_point(const PlanSpec& spec, const Setup& setup) {
   Point point = point_of(spec, setup);
-  point.cluster.entries.emplace_back("devices_per_node", parse_yaml("1", "devices_per_node"));
+  YamlNode cluster = point.cluster;
+  cluster.entries.emplace_back("devices_per_node", parse_yaml("1", "devices_per_node"));
+  point.cluster = std::move(cluster);
   return point;
 }
 

@@ -199,47 +199,10 @@ const Keys<Point>& point_keys() {
   return keys;
 }
 
-void append_counted(const std::string& part, std::string& text) {
-  text += std::to_string(part.size());
-  text += ':';
-  text += part;
-}
-
-void append_fingerprint(const YamlNode& node, std::string& text) {
-  switch (node.kind) {
-    case YamlNode::Kind::null:
-      text += '~';
-      return;
-    case YamlNode::Kind::scalar:
-      text += node.quoted ? 'q' : 's';
-      append_counted(node.scalar, text);
-      return;
-    case YamlNode::Kind::sequence:
-      text += '[';
-      for (const YamlNode& item : node.items) append_fingerprint(item, text);
-      text += ']';
-      return;
-    case YamlNode::Kind::mapping:
-      text += '{';
-      for (const auto& [key, value] : node.entries) {
-        append_counted(key, text);
-        append_fingerprint(value, text);
-      }
-      text += '}';
-      return;
-  }
-}
-
 }  // namespace
 
 std::string point_id(std::size_t index) { return std::to_string(index + 1); }
 std::size_t point_index(const std::string& id) { return std::stoull(id) - 1; }
-
-std::string fingerprint(const YamlNode& node) {
-  std::string text;
-  append_fingerprint(node, text);
-  return text;
-}
 
 Experiment Experiment::load(const std::string& file, const std::vector<std::string>& settings) {
   return read(load_yaml(file), settings);
@@ -334,6 +297,20 @@ YamlNode Experiment::resolved(std::size_t index) const {
   YamlNode tree = tree_;
   for (auto& [path, value] : coordinates(index)) set_path(tree, path, std::move(value));
   return tree;
+}
+
+std::size_t Experiment::place_of(std::string_view part, std::size_t index) const {
+  if (!listed_.empty()) return index;
+  std::size_t place = 0, combinations = 1;
+  for (std::size_t a = axes_.size(); a-- > 0;) {
+    const auto& [path, values] = axes_[a];
+    if (first_step(path) == part) {
+      place += combinations * (index % values.size());
+      combinations *= values.size();
+    }
+    index /= values.size();
+  }
+  return place;
 }
 
 Point Experiment::point(std::size_t index) const {

@@ -6,12 +6,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "sim/base/yaml_node.h"
 #include "sim/numerics/numerics_spec.h"
 #include "sim/replay/engine.h"
+#include "sim/run/shared_node.h"
 #include "sim/run/training.h"
 #include "sim/run/variability.h"
 
@@ -33,9 +35,9 @@ struct WrittenSpread {
 
 /// One point of an experiment's sweep: the parts that their folders still have to read, and the training.
 struct Point {
-  YamlNode model;                                   ///< for read_model()
-  YamlNode cluster;                                 ///< for read_cluster()
-  YamlNode strategy;                                ///< for read_strategy(), or for a search (`kind: auto`)
+  SharedNode model;                                 ///< for read_model()
+  SharedNode cluster;                               ///< for read_cluster()
+  SharedNode strategy;                              ///< for read_strategy(), or for a search (`kind: auto`)
   Training training;                                ///< `training:`
   std::optional<VariabilitySpec> variability = {};  ///< `variability:`
   std::vector<WrittenSpread> spreads = {};          ///< `spread:`
@@ -82,6 +84,9 @@ class Experiment {
   /// The whole experiment with the values of a point filled in, without `sweep`. @throws InputError for a
   /// plan or a study
   YamlNode resolved(std::size_t index) const;
+  /// Which of the values that the sweep gives a part (`strategy`) a point has: two points with the same number have
+  /// the same value.
+  std::size_t place_of(std::string_view part, std::size_t index) const;
   /// Reads a point's training and finds its other parts. @throws InputError
   Point point(std::size_t index) const;
   /// Which model shares links in the replay of every point.
@@ -116,8 +121,5 @@ const std::vector<std::string>& sweepable_parts();
 std::string point_id(std::size_t index);
 /// The inverse of point_id.
 std::size_t point_index(const std::string& id);
-
-/// Exact text of a value: equal for two values if and only if readers cannot distinguish them.
-std::string fingerprint(const YamlNode& node);
 
 }  // namespace convoy::runs

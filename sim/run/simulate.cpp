@@ -35,8 +35,8 @@ constexpr std::size_t cached_values = 64;
 
 /// The value of `key`, computed if it is not there yet. Small: a sweep has few different models, or few
 /// points for each.
-template <class Value, class Make>
-const Value& cached(std::map<std::string, Value>& cache, const std::string& key, Make make) {
+template <class Cache, class Make>
+const typename Cache::mapped_type& cached(Cache& cache, const typename Cache::key_type& key, Make make) {
   const auto it = cache.find(key);
   if (it != cache.end()) return it->second;
   if (cache.size() >= cached_values) cache.clear();
@@ -158,16 +158,16 @@ void add_input_to_phases(std::vector<RunPhase>& phases, const TrainingGraph& gra
 
 }  // namespace
 
-const Preparer::Read<Model>& Preparer::model_read(const YamlNode& node) {
-  return cached(models_, fingerprint(node), [&] {
+const Preparer::Read<Model>& Preparer::model_read(const SharedNode& node) {
+  return cached(models_, node, [&] {
     const InputRecord record;
     Model model = read_model(node);
     return Read<Model>{std::move(model), record.digests()};
   });
 }
 
-const Preparer::Read<ClusterSpec>& Preparer::cluster_read(const YamlNode& node) {
-  return cached(clusters_, fingerprint(node), [&] {
+const Preparer::Read<ClusterSpec>& Preparer::cluster_read(const SharedNode& node) {
+  return cached(clusters_, node, [&] {
     const InputRecord record;
     ClusterSpec cluster = read_cluster(node);
     return Read<ClusterSpec>{std::move(cluster), record.digests()};
@@ -182,29 +182,32 @@ const Preparer::Read<LayerProfile>& Preparer::profile_read(const std::string& fi
   });
 }
 
-const Model& Preparer::model(const YamlNode& node) { return model_read(node).value; }
-const ClusterSpec& Preparer::cluster(const YamlNode& node) { return cluster_read(node).value; }
+Preparer::ReadStrategy Preparer::strategy_read(const SharedNode& node) {
+  return strategies_.of({node}, [](const WrittenStrategy& written) {
+    const InputRecord record;
+    std::shared_ptr<const Strategy> strategy = read_strategy(written.node);
+    return ReadStrategy{std::move(strategy), record.digests()};
+  });
+}
 
-const Preparer::PlannedGraph& Preparer::graph(const YamlNode& node, const TrainingOptions& options) {
+const Model& Preparer::model(const SharedNode& node) { return model_read(node).value; }
+const ClusterSpec& Preparer::cluster(const SharedNode& node) { return cluster_read(node).value; }
+
+const Preparer::PlannedGraph& Preparer::graph(const SharedNode& node, const TrainingOptions& options) {
   const std::string key = fmt::format(
       "{} {} {} {} {} {} {} {} {}", static_cast<int>(options.precision), static_cast<int>(options.optimizer),
       static_cast<int>(options.recompute), static_cast<int>(options.framework),
       static_cast<int>(options.execution), static_cast<int>(options.layout),
-      static_cast<int>(options.update_mode()), options.one_process_a_host, fingerprint(node));
+      static_cast<int>(options.update_mode()), options.one_process_a_host, node.fingerprint());
   return cached(graphs_, key, [&] {
     auto graph = std::make_shared<const TrainingGraph>(build_training_graph(model(node), options));
     if (graph->operations.empty())
-      throw InputError(node.pos,
+      throw InputError(node->pos,
                        fmt::format("model: no layer of '{}' computes anything: all are views of the "
                                    "image",
                                    graph->model.name));
     return PlannedGraph{graph, std::make_shared<const WholeNetwork>(*graph)};
   });
-}
-
-const Point& Preparer::point(std::size_t index) {
-  if (!point_ || point_->first != index) point_.emplace(index, experiment_->point(index));
-  return point_->second;
 }
 
 /// Those of large clusters would take more memory than time.
@@ -213,7 +216,7 @@ Machine Preparer::machine(const Point& point, std::uint32_t dedicated_hosts, con
   const ClusterSpec& cluster = this->cluster(point.cluster);
   if (cluster.device_count() + cluster.node_count() + dedicated_hosts > most_kept_endpoints)
     return build_machine(cluster, dedicated_hosts, transport);
-  return *machines_.of({fingerprint(point.cluster), dedicated_hosts, transport}, [&](const MachineKey&) {
+  return *machines_.of({point.cluster, dedicated_hosts, transport}, [&](const MachineKey&) {
     return std::make_shared<const Machine>(build_machine(cluster, dedicated_hosts, transport));
   });
 }
@@ -248,12 +251,12 @@ std::string Preparer::read_parts(const Point& point) {
     return it->second;
   };
   std::string inputs =
-      inputs_of("model", fingerprint(point.model), [&] { return model_read(point.model).inputs; }) +
-      inputs_of("cluster", fingerprint(point.cluster), [&] { return cluster_read(point.cluster).inputs; });
+      inputs_of("model", point.model.fingerprint(), [&] { return model_read(point.model).inputs; }) +
+      inputs_of("cluster", point.cluster.fingerprint(), [&] { return cluster_read(point.cluster).inputs; });
   if (const std::optional<ProfileSpec>& spec = point.training.profile)
     inputs += inputs_of("profile", spec->file, [&] { return profile_read(spec->file).inputs; });
   if (point.numerics)
-    inputs += inputs_of("numerics", fingerprint(point.model) + point.numerics_identity, [&] {
+    inputs += inputs_of("numerics", point.model.fingerprint() + point.numerics_identity, [&] {
       const Model& model = model_read(point.model).value;
       if (const std::string reason = refuses_numerics(model); !reason.empty())
         throw InputError(point.numerics->pos, fmt::format("numerics: {}", reason));
@@ -262,12 +265,10 @@ std::string Preparer::read_parts(const Point& point) {
                 point.numerics->seed);
       return record.digests();
     });
-  inputs += inputs_of("strategy", fingerprint(point.strategy), [&] {
+  inputs += inputs_of("strategy", point.strategy.fingerprint(), [&] {
+    if (!is_search(point.strategy)) return strategy_read(point.strategy).inputs;
     const InputRecord record;
-    if (is_search(point.strategy))
-      open_named_files(point.strategy);
-    else
-      read_strategy(point.strategy);
+    open_named_files(point.strategy);
     return record.digests();
   });
   return inputs;
@@ -303,7 +304,7 @@ PreparedRun Preparer::prepare_on(const Point& point, const std::vector<EndpointI
 }
 
 Machine Preparer::machine_of(const Point& point) {
-  const std::unique_ptr<Strategy> strategy = read_strategy(point.strategy);
+  const std::shared_ptr<const Strategy> strategy = strategy_read(point.strategy).value;
   const ClusterSpec& spec = cluster(point.cluster);
   return machine(point, strategy->dedicated_hosts(spec.node_count()),
                  transport_of(*strategy, spec, point.training, spec.protocol().protocol));
@@ -351,7 +352,8 @@ void Preparer::add_doubts(const Point& point, const YamlNode* instead, const Wha
 
 PreparedRun Preparer::prepare_over(Protocol protocol, const Point& point, const YamlNode* instead,
                                    const WhatIf& change, Detail detail) {
-  const std::unique_ptr<Strategy> strategy = read_strategy(instead ? *instead : point.strategy);
+  const std::shared_ptr<const Strategy> strategy =
+      instead ? read_strategy(*instead) : strategy_read(point.strategy).value;
   check_recomputation(point.training, *strategy);
   const ClusterSpec& cluster = this->cluster(point.cluster);
   const Transport transport = transport_of(*strategy, cluster, point.training, protocol);

@@ -3,10 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "models/layer_profile.h"
@@ -20,7 +20,10 @@
 #include "sim/results/write_trace.h"
 #include "sim/run/doubts.h"
 #include "sim/run/experiment.h"
+#include "sim/run/point_reader.h"
+#include "sim/run/shared_node.h"
 #include "sim/run/what_if.h"
+#include "strategies/strategy.h"
 #include "topologies/cluster.h"
 #include "topologies/machine.h"
 
@@ -69,8 +72,14 @@ enum class Detail : std::uint8_t {
 /// Reads points of one experiment. Models and clusters that several points share are read once.
 class Preparer {
  public:
-  explicit Preparer(const Experiment& experiment) : experiment_(&experiment) {}
+  explicit Preparer(const Experiment& experiment) : experiment_(&experiment), reader_(experiment) {}
   Preparer() = default;  ///< for points that belong to no experiment
+  /// From now on reads the points of this experiment, which may be the same object with other content; what it knows
+  /// of models and clusters is kept.
+  void turn_to(const Experiment& experiment) {
+    experiment_ = &experiment;
+    reader_.emplace(experiment);
+  }
   /// @param instead a strategy in place of the point's own
   /// @throws InputError: anything that is wrong with the point, including its plan.
   PreparedRun prepare(std::size_t index, const YamlNode* instead = nullptr, Detail detail = Detail::all);
@@ -88,8 +97,8 @@ class Preparer {
   /// @throws InputError
   std::string read_parts(const Point& point);
   /// The model or cluster of a point, read if it has not been. Valid until the next call of a member.
-  const Model& model(const YamlNode& node);
-  const ClusterSpec& cluster(const YamlNode& node);
+  const Model& model(const SharedNode& node);
+  const ClusterSpec& cluster(const SharedNode& node);
   const Experiment& experiment() const { return *experiment_; }
   /// Which model shares links in the replays of its points.
   NetworkModel network_model() const {
@@ -98,7 +107,9 @@ class Preparer {
   /// Whether each replay needs a process of its own: SimGrid's clock continues from one to the next.
   bool replays_apart() const { return network_model() == NetworkModel::simgrid; }
   /// A point of the experiment. Valid until the next call.
-  const Point& point(std::size_t index);
+  const Point& point(std::size_t index) { return reader_.value().point(index); }
+  /// PointReader::content of the experiment.
+  std::string content(std::size_t index) { return reader_.value().content(index); }
   /// From now on plans say what their tasks mean (Plan::meaning), as far as their strategies can.
   void ask_for_meaning() { meaning_ = true; }
 
@@ -113,35 +124,45 @@ class Preparer {
   void add_doubts(const Point& point, const YamlNode* instead, const WhatIf& change, PreparedRun& run);
   PreparedRun prepare_over(Protocol protocol, const Point& point, const YamlNode* instead,
                            const WhatIf& change, Detail detail);
-  const Read<Model>& model_read(const YamlNode& node);
-  const Read<ClusterSpec>& cluster_read(const YamlNode& node);
+  const Read<Model>& model_read(const SharedNode& node);
+  const Read<ClusterSpec>& cluster_read(const SharedNode& node);
   const Read<LayerProfile>& profile_read(const std::string& file);
   /// A graph, and what depends on it alone.
   struct PlannedGraph {
     std::shared_ptr<const TrainingGraph> graph;
     std::shared_ptr<const WholeNetwork> network;
   };
-  const PlannedGraph& graph(const YamlNode& node, const TrainingOptions& options);
+  const PlannedGraph& graph(const SharedNode& node, const TrainingOptions& options);
   CostModel cost(const Training& training, const TrainingGraph& graph, const Machine& machine);
   Machine machine(const Point& point, std::uint32_t dedicated_hosts, const Transport& transport);
 
+  /// A strategy says where it was written, in errors of its plans.
+  struct WrittenStrategy {
+    SharedNode node;
+    bool operator==(const WrittenStrategy& other) const { return node.is(other.node); }
+    std::size_t hash() const { return node.hash(); }
+  };
+  using ReadStrategy = Read<std::shared_ptr<const Strategy>>;
+  ReadStrategy strategy_read(const SharedNode& node);
+
   struct MachineKey {
-    std::string cluster;  ///< its fingerprint
+    SharedNode cluster;
     std::uint32_t dedicated_hosts;
     Transport transport;
     bool operator==(const MachineKey&) const = default;
-    std::size_t hash() const { return hash_with(std::hash<std::string>{}(cluster), dedicated_hosts); }
+    std::size_t hash() const { return hash_with(cluster.hash(), dedicated_hosts); }
   };
 
   const Experiment* experiment_ = nullptr;
   bool meaning_ = false;
-  std::map<std::string, Read<Model>> models_;
-  std::map<std::string, PlannedGraph> graphs_;
-  std::map<std::string, Read<ClusterSpec>> clusters_;
-  std::map<std::string, Read<LayerProfile>> profiles_;
-  std::map<std::string, std::string> inputs_of_parts_;  ///< by the part's name and fingerprint
+  std::unordered_map<SharedNode, Read<Model>, SharedNode::Hash> models_;
+  std::unordered_map<std::string, PlannedGraph> graphs_;
+  std::unordered_map<SharedNode, Read<ClusterSpec>, SharedNode::Hash> clusters_;
+  std::unordered_map<std::string, Read<LayerProfile>> profiles_;
+  Memo<WrittenStrategy, ReadStrategy> strategies_{1024};
+  std::unordered_map<std::string, std::string> inputs_of_parts_;  ///< by the part's name and fingerprint
   Memo<MachineKey, std::shared_ptr<const Machine>> machines_{64};
-  std::optional<std::pair<std::size_t, Point>> point_;  ///< the last one, with its index
+  std::optional<PointReader> reader_;  ///< of the experiment
 };
 
 /// The same run with all tasks in its plans (RepeatedTasks), for those who read them one by one.

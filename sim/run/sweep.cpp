@@ -164,10 +164,9 @@ StoreSubject make_subject(Preparer& preparer, const std::string& file,
   std::optional<PointKeys> keys;
   if (options) keys.emplace(*options);
   for (std::size_t i = 0; i < experiment.size(); ++i) {
-    const YamlNode resolved = experiment.resolved(i);
     const std::string inputs =
-        hinting_at_sweep(experiment, i, [&] { return preparer.read_parts(read_point(resolved)); });
-    subject.keys.push_back(keys ? keys->key(resolved, inputs) : point_id(i));
+        hinting_at_sweep(experiment, i, [&] { return preparer.read_parts(preparer.point(i)); });
+    subject.keys.push_back(keys ? keys->key(preparer.content(i), inputs) : point_id(i));
     subject.points.push_back(to_flow(mapping_of(experiment.coordinates(i))));
   }
   if (options) subject.origin = origin_of(experiment, record);
@@ -212,8 +211,8 @@ std::vector<std::string> model_warnings(Preparer& preparer) {
   std::set<std::string> models, warnings;
   for (std::size_t i = 0; i < (swept ? experiment.size() : 1); ++i) {
     try {
-      const YamlNode node = experiment.point(i).model;
-      if (!models.insert(fingerprint(node)).second) continue;
+      const SharedNode node = preparer.point(i).model;
+      if (!models.insert(node.fingerprint()).second) continue;
       for (const std::string& warning : preparer.model(node).warnings) warnings.insert(warning);
     } catch (const InputError&) {  // the point's failure reports it
     }
@@ -228,9 +227,9 @@ std::vector<std::string> slow_points(Preparer& preparer) {
   std::vector<std::string> told;
   for (std::size_t i = 0; i < std::min(looked_at, experiment.size()); ++i) {
     try {
-      const Point point = experiment.point(i);
+      const Point point = preparer.point(i);
       if (!point.numerics) return told;
-      if (!models.insert(fingerprint(point.model)).second) continue;
+      if (!models.insert(point.model.fingerprint()).second) continue;
       const std::string slow = slow_learning(*point.numerics, preparer.prepare(i));
       if (!slow.empty()) told.push_back(slow);
     } catch (const InputError&) {  // the point's failure reports it

@@ -217,7 +217,7 @@ TraceDiagnosis diagnose_trace(const std::string& file, const Experiment& experim
                                                experiment.size()));
   const Point point = experiment.point(0);
   if (is_search(point.strategy))
-    throw InputError(point.strategy.pos, "strategy: name the strategy that the trace is of, not auto");
+    throw InputError(point.strategy->pos, "strategy: name the strategy that the trace is of, not auto");
   Preparer preparer(experiment);
   const PreparedRun run = preparer.prepare(0);
   const DeviceType& device = run.machine.device_types[run.machine.devices.front().type];

@@ -93,7 +93,7 @@ void SharedLinks::read_points() {
     const auto devices = own.device_count(), hosts = own.node_count();
     if (is_search(point.strategy))
       throw InputError(
-          point.strategy.pos,
+          point.strategy->pos,
           "strategy: jobs that share links (jobs.cluster) need one strategy each, and not 'auto'");
     std::set<std::string> names = devices_of(preparer_.machine_of(point));
     point.cluster = *study_.cluster;
@@ -110,9 +110,9 @@ void SharedLinks::check_strategies() {
   std::set<std::string> checked;
   for (const Plannable& plannable : plannables_) {
     const Point& point = plannable.point;
-    if (!checked.insert(fingerprint(point.strategy)).second) continue;
+    if (!checked.insert(point.strategy.fingerprint()).second) continue;
     if (preparer_.machine_of(point).transport != machine_.transport)
-      throw InputError(point.strategy.pos,
+      throw InputError(point.strategy->pos,
                        "strategy: jobs that share links (jobs.cluster) need one transport for all");
     const std::vector<EndpointId> some = plannable.devices == 1 ? std::vector<EndpointId>{0}
                                          : machine_.hosts.size() > 1
@@ -123,7 +123,7 @@ void SharedLinks::check_strategies() {
         run.phased ? "its plan changes during the run" : refuses_neighbours(run.plan, run.machine);
     if (!reason.empty())
       throw InputError(
-          point.strategy.pos,
+          point.strategy->pos,
           fmt::format("strategy: cannot be simulated beside other jobs (jobs.cluster): {}", reason));
   }
 }

@@ -34,8 +34,8 @@ TEST_CASE("experiment: the sweep is the product of its lists, the last changing 
   std::string seen;
   for (std::size_t i = 0; i < 6; ++i) {
     const Point point = experiment.point(i);
-    seen += point.model.scalar + std::to_string(*point.training.batch.per_device) + " ";
-    CHECK(experiment.coordinates(i)[0].second.scalar == point.model.scalar);
+    seen += point.model->scalar + std::to_string(*point.training.batch.per_device) + " ";
+    CHECK(experiment.coordinates(i)[0].second.scalar == point.model->scalar);
   }
   CHECK(seen == "a1 a2 a3 b1 b2 b3 ");
 }
@@ -72,7 +72,7 @@ TEST_CASE("experiment: settings are in order, the last one wins") {
              .point(0)
              .training.batch.per_device == 4);
   CHECK(load(plain, {"sweep.cluster.nodes=[1, 2, 3]"}).size() == 3);
-  CHECK(load(plain, {"model={name: x, input: [3, 8, 8]}"}).point(0).model.kind == YamlNode::Kind::mapping);
+  CHECK(load(plain, {"model={name: x, input: [3, 8, 8]}"}).point(0).model->kind == YamlNode::Kind::mapping);
 }
 
 TEST_CASE("experiment: content tells experiments apart, and only them") {

@@ -77,7 +77,7 @@ TEST_CASE("told keys: an experiment takes those that its table tells") {
     return said(entries, [](const YamlNode& node) {
       const Point point = read_point(node);
       return text_of(point.training) + (point.variability ? text_of(*point.variability) : "") +
-             point.model.scalar;
+             point.model->scalar;
     });
   };
   CHECK(told::known_keys(read(least + ", zzzzzzzz: 1")) == told::told_names(experiment_keys().keys));

@@ -88,11 +88,8 @@ std::string program_digest() {
 
 PointKeys::PointKeys(const std::string& options) : common_(program_digest() + '\n' + options + '\n') {}
 
-std::string PointKeys::key(const YamlNode& resolved, const std::string& inputs) const {
-  std::string text = common_;
-  for (const auto& [name, part] : resolved.entries)
-    if (name != "experiment" && name != "jobs") text += fmt::format("{}:{}\n", name, fingerprint(part));
-  return sha256(text + inputs);
+std::string PointKeys::key(const std::string& content, const std::string& inputs) const {
+  return sha256(common_ + content + inputs);
 }
 
 }  // namespace convoy::runs

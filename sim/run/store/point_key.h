@@ -5,8 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "sim/base/yaml_node.h"
-
 namespace convoy::inline runs {
 
 /// The build id of the program or module that holds this code, in hexadecimal.
@@ -26,9 +24,9 @@ std::string program_digest();
 class PointKeys {
  public:
   explicit PointKeys(const std::string& options);
-  /// @param resolved Experiment::resolved() of the point
+  /// @param content PointReader::content() of the point
   /// @param inputs what Preparer::read_parts returned for it
-  std::string key(const YamlNode& resolved, const std::string& inputs) const;
+  std::string key(const std::string& content, const std::string& inputs) const;
 
  private:
   std::string common_;

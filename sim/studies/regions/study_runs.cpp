@@ -87,6 +87,7 @@ bool StudyRuns::simulate_new(const std::vector<Experiment::Coordinates>& points)
   if (points.empty()) return true;
   current_ = experiment_.at_points(points);
   current_.use(experiment_.network_model());
+  preparer_.turn_to(current_);
   StoreSubject subject =
       make_subject(preparer_, options_.file, options_.settings,
                    options_.store_options.empty() ? std::nullopt : std::optional(options_.store_options));
@@ -203,6 +204,7 @@ void StudyRuns::keep_subject() {
   if (options_.store_options.empty() || all_.empty()) return;
   current_ = experiment_.at_points(all_);
   current_.use(experiment_.network_model());
+  preparer_.turn_to(current_);
   store_.set_subject(make_subject(preparer_, options_.file, options_.settings, options_.store_options));
 }
 
