@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace convoy::inline base {
 namespace {
 
@@ -45,6 +47,8 @@ std::size_t utf8_length(std::string_view text) {
 }
 
 std::string clean(std::string_view text) {
+  const auto plain = [](char c) { return c >= 0x20 && c < 0x7f; };
+  if (std::all_of(text.begin(), text.end(), plain)) return std::string(text);
   std::string result;
   while (!text.empty()) {
     const std::size_t length = utf8_length(text);

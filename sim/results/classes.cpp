@@ -7,8 +7,7 @@
 #include <boost/container_hash/hash.hpp>
 #include <cctype>
 #include <cstdint>
-#include <iterator>
-#include <string>
+#include <ranges>
 #include <string_view>
 #include <unordered_set>
 
@@ -29,25 +28,25 @@ auto numbers_of(const DeviceResult& device) {
 /// What links of one class have in common beside their names without digits.
 auto numbers_of(const LinkResult& link) { return std::array{bits(link.bytes), bits(link.utilization)}; }
 
-std::string_view family_of(const DeviceResult&) { return {}; }
-std::string family_of(const LinkResult& link) {
-  std::string family;
-  std::copy_if(link.name.begin(), link.name.end(), std::back_inserter(family),
-               [](unsigned char c) { return !std::isdigit(c); });
-  return family;
+/// A name without its digits.
+auto family_of(const LinkResult& link) {
+  return link.name | std::views::filter([](unsigned char c) { return !std::isdigit(c); });
 }
+auto family_of(const DeviceResult&) { return std::string_view{}; }
 
 /// Merges what is of one class into its first entry.
 template <class T>
 void merge(std::vector<T>& entries) {
   std::vector<T> classes;
   const auto hash = [&](std::size_t c) {
-    std::size_t sum = std::hash<std::string_view>()(family_of(classes[c]));
+    std::size_t sum = 0;
+    for (const char letter : family_of(classes[c])) boost::hash_combine(sum, letter);
     for (const std::uint64_t number : numbers_of(classes[c])) boost::hash_combine(sum, number);
     return sum;
   };
   const auto equal = [&](std::size_t a, std::size_t b) {
-    return numbers_of(classes[a]) == numbers_of(classes[b]) && family_of(classes[a]) == family_of(classes[b]);
+    return numbers_of(classes[a]) == numbers_of(classes[b]) &&
+           std::ranges::equal(family_of(classes[a]), family_of(classes[b]));
   };
   std::unordered_set<std::size_t, decltype(hash), decltype(equal)> known(0, hash, equal);
   for (T& entry : entries) {

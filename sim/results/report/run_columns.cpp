@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <map>
 #include <set>
 #include <sstream>
@@ -141,10 +143,11 @@ const char* name_of(CellForm form) {
 
 /// Nine digits are more than any form shows.
 void write_number(JsonWriter& json, const std::optional<double>& number) {
-  if (number)
-    json.raw(fmt::format("{:.9g}", *number));
-  else
-    json.null();
+  if (!number) return json.null();
+  std::array<char, 32> text;
+  const auto [end, error] =
+      std::to_chars(text.data(), text.data() + text.size(), *number, std::chars_format::general, 9);
+  json.raw({text.data(), end});
 }
 
 /// Each text once, and of each run which one.
