@@ -65,11 +65,11 @@ class ServerHosts {
     std::vector<std::vector<TaskId>> updated(messages_.size());  // what must be done before it goes back
     for (std::size_t m = 0; m < messages_.size(); ++m) {
       summed[m] = add_node_sum(role, duty, m);
-      if (exchange_.pull == PullMode::as_ready) updated[m] = add_update(role, duty, m, summed[m]);
+      if (!first_pulls) updated[m] = add_update(role, duty, m, summed[m]);
     }
     // Nobody waits for a single update: a host that waited for the other hosts' gradients of one message would
     // keep the next one back.
-    for (std::size_t m = 0; exchange_.pull != PullMode::as_ready && m < messages_.size(); ++m)
+    for (std::size_t m = 0; first_pulls && m < messages_.size(); ++m)
       updated[m] = add_update(role, duty, m, summed[m]);
     if (exchange_.pull == PullMode::after_all) {
       std::vector<TaskId> all;

@@ -95,7 +95,7 @@ TEST_CASE(
       CHECK(text.substr(begin, text.find("```", begin) - begin) == lines_of(run.out, (*it)[3]));
     }
   }
-  CHECK(count == 5);
+  CHECK(count == 6);
 }
 
 TEST_CASE("docs: the page of keys is what the program tells of every strategy and section") {
