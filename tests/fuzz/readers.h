@@ -68,7 +68,7 @@ inline void run_experiment(const std::string&, const std::string& file) {
   const ClusterSpec& cluster = preparer.cluster(point.cluster);
   if (model.layers.size() > 100 || cluster.node_count() > 16 || point.variability) return;
   if (point.training.batch.over(16) > 100'000) return;
-  if (const YamlNode* kind = point.strategy.find("kind"); kind && kind->scalar == "auto") return;
+  if (const YamlNode* kind = point.strategy->find("kind"); kind && kind->scalar == "auto") return;
   simulate(preparer.prepare(0), true);
 }
 
