@@ -15,6 +15,9 @@ namespace convoy::inline runs {
 namespace {
 
 using prove::Box;
+using Part = TensorParts::Part;
+using Parts = TensorParts::Parts;
+using Tensor = TensorParts::Tensor;
 using Act = OpMeaning::Act;
 using Style = JsonWriter::Style;
 
@@ -50,174 +53,8 @@ TaskRegions::TaskRegions(const Plan& plan, const TrainingGraph& graph)
     : plan_(plan),
       meaning_(*plan.meaning),
       graph_(graph),
-      maps_(graph, images_of_micro_batch(*plan.meaning)),
-      has_forward_(graph.model.layers.size(), false),
-      has_gradient_(graph.model.layers.size(), false),
-      reads_images_(graph.operations.size(), false) {
-  for (const Operation& operation : graph.operations) {
-    if (operation.part != OperationPart::layer) continue;
-    if (operation.phase == Phase::forward) has_forward_[operation.layer] = true;
-    if (operation.phase == Phase::data_gradient || operation.phase == Phase::weight_gradient)
-      has_gradient_[operation.layer] = true;
-  }
-  for (const Buffer& buffer : graph.buffers)
-    if (buffer.role == BufferRole::image)
-      for (const OpId operation : buffer.uses) reads_images_[operation] = true;
+      tensors_(graph, images_of_micro_batch(*plan.meaning), !plan.meaning->image_views.empty()) {
   if (plan.endless()) doubled_ = doubled_versions(plan, graph);
-}
-
-std::uint32_t TaskRegions::owner_of(std::uint32_t layer) const {
-  const Layer& of = graph_.model.layers[layer];
-  return of.shares() ? static_cast<std::uint32_t>(of.weights_of) : layer;
-}
-
-// What operations read and write.
-
-void TaskRegions::add_output(LayerIndex layer, const Box& box, Parts& parts) const {
-  if (layer == image_input) {
-    parts.push_back({Tensor::images, 0, box});
-    return;
-  }
-  const auto l = static_cast<std::uint32_t>(layer);
-  if (has_forward_[l]) {
-    parts.push_back({Tensor::output, l, box});
-    return;
-  }
-  const std::vector<LayerIndex>& inputs = graph_.model.layers[l].inputs;
-  for (std::size_t k = 0; k < inputs.size(); ++k) add_output(inputs[k], maps_.read(l, k, box), parts);
-}
-
-void TaskRegions::add_gradient(LayerIndex layer, const Box& box, Parts& parts) const {
-  if (layer == image_input) return;
-  const auto l = static_cast<std::uint32_t>(layer);
-  if (has_gradient_[l]) {
-    parts.push_back({Tensor::output_gradient, l, box});
-    return;
-  }
-  const std::vector<LayerIndex>& inputs = graph_.model.layers[l].inputs;
-  for (std::size_t k = 0; k < inputs.size(); ++k) add_gradient(inputs[k], maps_.read(l, k, box), parts);
-}
-
-void TaskRegions::add_parameters(std::uint32_t layer, Tensor tensor, const Box& work, Parts& parts) const {
-  const Layer& of = graph_.model.layers[layer];
-  if (of.parameters.empty() && !of.shares()) return;
-  Box box = maps_.work(layer);
-  box[Box::channels] = work[Box::channels], box[Box::inputs] = work[Box::inputs];
-  parts.push_back({tensor, owner_of(layer), std::move(box)});
-}
-
-TaskRegions::Parts TaskRegions::reads(OpId id, const Box& work) const {
-  const Operation& operation = graph_.operations[id];
-  const auto layer = static_cast<LayerIndex>(operation.layer);
-  const std::vector<LayerIndex>& inputs = graph_.model.layers[operation.layer].inputs;
-  Box output = work;
-  output[Box::inputs] = all_of(1);
-  Parts parts;
-  if (operation.phase == Phase::update) {
-    add_parameters(operation.layer, Tensor::parameter_gradients, work, parts);
-    add_parameters(operation.layer, Tensor::parameters, work, parts);
-    return parts;
-  }
-  const auto add_inputs = [&](const auto& reads) {
-    for (std::size_t k = 0; k < inputs.size(); ++k)
-      if (reads(inputs[k])) add_output(inputs[k], maps_.read(operation.layer, k, work), parts);
-  };
-  if (operation.part == OperationPart::loss) {
-    add_output(layer, output, parts);
-  } else if (operation.part == OperationPart::gradient_sum) {
-    add_gradient(layer, output, parts);
-  } else if (operation.phase == Phase::forward) {
-    add_inputs([](LayerIndex) { return true; });
-  } else {
-    // What the forward pass has kept for it.
-    const auto kept = [&](LayerIndex input, const auto& self) -> bool {
-      if (input == image_input) return reads_images_[id];
-      const auto l = static_cast<std::uint32_t>(input);
-      if (!has_forward_[l]) {
-        const std::vector<LayerIndex>& of = graph_.model.layers[l].inputs;
-        return std::any_of(of.begin(), of.end(), [&](LayerIndex next) { return self(next, self); });
-      }
-      return std::any_of(operation.inputs.begin(), operation.inputs.end(), [&](OpId read) {
-        const Operation& other = graph_.operations[read];
-        return other.phase == Phase::forward && other.layer == l;
-      });
-    };
-    if (kept(layer, kept)) add_output(layer, output, parts);
-    add_inputs([&](LayerIndex input) { return kept(input, kept); });
-    add_gradient(layer, output, parts);
-  }
-  if (operation.part == OperationPart::layer && operation.phase != Phase::weight_gradient)
-    add_parameters(operation.layer, Tensor::parameters, work, parts);
-  return parts;
-}
-
-TaskRegions::Parts TaskRegions::writes(OpId id, const Box& work) const {
-  const Operation& operation = graph_.operations[id];
-  const auto layer = static_cast<LayerIndex>(operation.layer);
-  Box output = work;
-  output[Box::inputs] = all_of(1);
-  Parts parts;
-  if (operation.phase == Phase::update) {
-    add_parameters(operation.layer, Tensor::parameters, work, parts);
-  } else if (operation.phase == Phase::weight_gradient) {
-    add_parameters(operation.layer, Tensor::parameter_gradients, work, parts);
-  } else if (operation.phase == Phase::forward) {
-    if (operation.part == OperationPart::layer) add_output(layer, output, parts);
-  } else if (operation.part != OperationPart::layer) {
-    add_gradient(layer, output, parts);
-  } else {
-    const std::vector<LayerIndex>& inputs = graph_.model.layers[operation.layer].inputs;
-    for (std::size_t k = 0; k < inputs.size(); ++k) {
-      Box box = maps_.read(operation.layer, k, work);
-      if (inputs[k] == image_input) continue;
-      // What a stride skips is zero.
-      const Box all = maps_.work(operation.layer), input = maps_.tensor(static_cast<std::size_t>(inputs[k]));
-      for (const Box::Axis axis : {Box::rows, Box::columns})
-        if (work[axis] == all[axis]) box[axis] = input[axis];
-      add_gradient(inputs[k], box, parts);
-    }
-  }
-  return parts;
-}
-
-TaskRegions::Parts TaskRegions::parts_of(const CommMeaning::Result& result, const Box& box) const {
-  Parts parts;
-  const auto layer = static_cast<LayerIndex>(result.layer);
-  const bool is_view = !meaning_.image_views.empty() && !has_forward_[result.layer];
-  if (result.operation == no_meaning) {
-    add_output(is_view ? layer : image_input, box, parts);
-    return parts;
-  }
-  switch (graph_.operations[result.operation].phase) {
-    case Phase::forward:
-      add_output(layer, box, parts);
-      break;
-    case Phase::data_gradient:
-      add_gradient(layer, box, parts);
-      break;
-    case Phase::weight_gradient:
-      add_parameters(result.layer, Tensor::parameter_gradients, box, parts);
-      break;
-    case Phase::update:
-      add_parameters(result.layer, Tensor::parameters, box, parts);
-      break;
-  }
-  return parts;
-}
-
-Box TaskRegions::whole(const Part& part) const {
-  if (part.tensor == Tensor::images) return maps_.image_tensor();
-  return is_of_parameters(part.tensor) ? maps_.work(part.layer) : maps_.tensor(part.layer);
-}
-
-Box TaskRegions::whole(const CommMeaning::Result& result) const {
-  if (result.operation == no_meaning) {
-    const bool is_view = !meaning_.image_views.empty() && !has_forward_[result.layer];
-    return is_view ? maps_.tensor(result.layer) : maps_.image_tensor();
-  }
-  const Phase phase = graph_.operations[result.operation].phase;
-  const bool of_parameters = phase == Phase::weight_gradient || phase == Phase::update;
-  return of_parameters ? maps_.work(result.layer) : maps_.tensor(result.layer);
 }
 
 Box TaskRegions::in_layout(std::uint32_t layout, std::uint32_t position, const Box& whole) const {
@@ -233,7 +70,7 @@ std::optional<std::uint64_t> TaskRegions::version_of(std::uint32_t role, const O
   }
   if (means.act != Act::compute || means.operation == no_meaning) return std::nullopt;
   const Operation& operation = graph_.operations[means.operation];
-  const std::uint32_t layer = owner_of(operation.layer);
+  const std::uint32_t layer = tensors_.owner_of(operation.layer);
   if (operation.part != OperationPart::layer || graph_.model.layers[layer].parameters.empty())
     return std::nullopt;
   if (operation.phase == Phase::update) return updates_[layer]++;
@@ -308,10 +145,11 @@ void TaskRegions::write_parts(JsonWriter& json, std::string_view name,
     const Part& first = all.front()[i];
     json.begin_object();
     write_tensor(json, first);
-    if (version && is_of_parameters(first.tensor)) integer(json, "version", *version);
+    if (version && tensors_.is_of_parameters(first.tensor)) integer(json, "version", *version);
     if (adds) json.field("adds", true);
     std::size_t next = 0;
-    write_boxes(json, "part", positions, whole(first), [&](std::uint32_t) { return all[next++][i].box; });
+    write_boxes(json, "part", positions, tensors_.whole(first),
+                [&](std::uint32_t) { return all[next++][i].box; });
     json.end_object();
   }
   json.end_array();
@@ -355,14 +193,14 @@ void TaskRegions::write_graph(JsonWriter& json) const {
     json.end_array();
   };
   json.begin_object();
-  if (!meaning_.positions.empty()) json.field("images", maps_.images());
+  if (!meaning_.positions.empty()) json.field("images", tensors_.maps().images());
   json.key("image");
   json.begin_object(Style::compact);
   for (const Box::Axis axis : {Box::channels, Box::rows, Box::columns})
-    json.field(axis_names[axis], count(maps_.image_tensor()[axis]));
+    json.field(axis_names[axis], count(tensors_.maps().image_tensor()[axis]));
   json.end_object();
   list("layers", graph_.model.layers.size(), [&](std::size_t l) {
-    const Box work = maps_.work(l);
+    const Box work = tensors_.maps().work(l);
     json.field("name", graph_.model.layers[l].name);
     for (const Box::Axis axis : {Box::channels, Box::rows, Box::columns, Box::inputs})
       json.field(axis_names[axis], count(work[axis]));
@@ -395,10 +233,11 @@ void TaskRegions::write_graph(JsonWriter& json) const {
     const std::vector<std::uint32_t> positions = positions_of(devices);
     list("image_parts", meaning_.image_views.size(), [&](std::size_t v) {
       const ImageView& view = meaning_.image_views[v];
-      const Box all = maps_.tensor(view.layer);
-      write_boxes(json, "part", positions, maps_.image_tensor(), [&](std::uint32_t position) {
+      const Box all = tensors_.maps().tensor(view.layer);
+      write_boxes(json, "part", positions, tensors_.maps().image_tensor(), [&](std::uint32_t position) {
         Parts parts;
-        add_output(static_cast<LayerIndex>(view.layer), in_layout(view.layout, position, all), parts);
+        tensors_.add_output(static_cast<LayerIndex>(view.layer), in_layout(view.layout, position, all),
+                            parts);
         return parts.front().box;
       });
     });
@@ -424,7 +263,7 @@ void TaskRegions::write_operation(JsonWriter& json, std::uint32_t role, const Op
   const std::uint32_t layer = of_layer                        ? means.layer
                               : means.operation != no_meaning ? graph_.operations[means.operation].layer
                                                               : 0;
-  const Box all = of_layer ? maps_.tensor(layer) : maps_.work(layer);
+  const Box all = of_layer ? tensors_.maps().tensor(layer) : tensors_.maps().work(layer);
   const auto part = [&](std::uint32_t position) { return in_layout(means.layout, position, all); };
   json.key("does");
   json.begin_object(Style::compact);
@@ -446,10 +285,11 @@ void TaskRegions::write_operation(JsonWriter& json, std::uint32_t role, const Op
       const bool adds = operation.phase == Phase::forward ? is_part_of_sum : !is_update;
       write_parts(
           json, "reads", positions,
-          [&](std::uint32_t position) { return reads(means.operation, part(position)); }, version, false);
+          [&](std::uint32_t position) { return tensors_.reads(means.operation, part(position)); }, version,
+          false);
       write_parts(
           json, "writes", positions,
-          [&](std::uint32_t position) { return writes(means.operation, part(position)); },
+          [&](std::uint32_t position) { return tensors_.writes(means.operation, part(position)); },
           version ? *version + is_update : version, adds);
       return;
     }
@@ -457,9 +297,9 @@ void TaskRegions::write_operation(JsonWriter& json, std::uint32_t role, const Op
       const auto added = [&](std::uint32_t position) {
         Parts parts;
         if (of_layer)
-          add_gradient(static_cast<LayerIndex>(layer), part(position), parts);
+          tensors_.add_gradient(static_cast<LayerIndex>(layer), part(position), parts);
         else
-          add_parameters(layer, Tensor::parameter_gradients, part(position), parts);
+          tensors_.add_parameters(layer, Tensor::parameter_gradients, part(position), parts);
         return parts;
       };
       write_parts(json, "reads", positions, added, std::nullopt, false);
@@ -513,19 +353,19 @@ void TaskRegions::write_carried(JsonWriter& json, const Communication& comm) con
     json.key("results");
     json.begin_array();
     for (const CommMeaning::Result& result : carries.results) {
-      const Box all = whole(result);
+      const Box all = tensors_.whole(result);
       const auto parts_at = [&](std::uint32_t layout, std::uint32_t position) {
-        return parts_of(result, in_layout(layout, position, all));
+        return tensors_.parts_of(result, in_layout(layout, position, all));
       };
-      const Parts of_all = parts_of(result, all);
+      const Parts of_all = tensors_.parts_of(result, all);
       for (std::size_t i = 0; i < of_all.size(); ++i) {
         json.begin_object();
         write_tensor(json, of_all[i]);
         if (result.operation != no_meaning) integer(json, "made_by", result.operation);
         for (const auto& [name, layout] : {std::pair{"from", result.from}, std::pair{"to", result.to}})
-          write_boxes(json, name, positions, whole(of_all[i]), [&, layout = layout](std::uint32_t position) {
-            return parts_at(layout, position)[i].box;
-          });
+          write_boxes(
+              json, name, positions, tensors_.whole(of_all[i]),
+              [&, layout = layout](std::uint32_t position) { return parts_at(layout, position)[i].box; });
         json.end_object();
       }
     }

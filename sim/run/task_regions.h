@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "sim/plan/plan.h"
-#include "sim/prove/layer_maps.h"
 #include "sim/results/json_writer.h"
+#include "sim/run/tensor_parts.h"
 
 namespace convoy::inline runs {
 
@@ -34,29 +34,6 @@ class TaskRegions {
   void write_carried(JsonWriter& json, const Communication& comm) const;
 
  private:
-  enum class Tensor : std::uint8_t { images, output, output_gradient, parameters, parameter_gradients };
-  struct Part {
-    Tensor tensor;
-    std::uint32_t layer;  ///< of all but images
-    prove::Box box;
-  };
-  using Parts = std::vector<Part>;
-
-  static bool is_of_parameters(Tensor tensor) {
-    return tensor == Tensor::parameters || tensor == Tensor::parameter_gradients;
-  }
-  std::uint32_t owner_of(std::uint32_t layer) const;
-  /// An output, where its layer is a view: of what it is a view of, element by element.
-  void add_output(LayerIndex layer, const prove::Box& box, Parts& parts) const;
-  /// The gradient of an output, where its layer hands it on as it is: of what it is handed on to.
-  void add_gradient(LayerIndex layer, const prove::Box& box, Parts& parts) const;
-  void add_parameters(std::uint32_t layer, Tensor tensor, const prove::Box& work, Parts& parts) const;
-  Parts reads(OpId operation, const prove::Box& work) const;
-  Parts writes(OpId operation, const prove::Box& work) const;
-  /// What a result is a part of.
-  Parts parts_of(const CommMeaning::Result& result, const prove::Box& box) const;
-  prove::Box whole(const Part& part) const;
-  prove::Box whole(const CommMeaning::Result& result) const;
   prove::Box in_layout(std::uint32_t layout, std::uint32_t position, const prove::Box& whole) const;
 
   std::vector<std::uint32_t> positions_of(const std::vector<EndpointId>& endpoints) const;
@@ -74,15 +51,13 @@ class TaskRegions {
   void write_of_bucket(JsonWriter& json, std::string_view name, std::string_view tensor,
                        std::uint32_t bucket) const;
   void write_images(JsonWriter& json, std::int64_t micro_batch, const ImageRange& images) const;
-  void write_tensor(JsonWriter& json, const Part& part) const;
+  void write_tensor(JsonWriter& json, const TensorParts::Part& part) const;
   std::optional<std::uint64_t> version_of(std::uint32_t role, const OpMeaning& means);
 
   const Plan& plan_;
   const Meaning& meaning_;
   const TrainingGraph& graph_;
-  const prove::LayerMaps maps_;
-  std::vector<bool> has_forward_, has_gradient_;  ///< by layer: whether it has such operations of its own
-  std::vector<bool> reads_images_;                ///< by operation
+  const TensorParts tensors_;
   // Versions of parameters.
   std::vector<std::map<std::int64_t, std::size_t>> doubled_;  ///< by role and micro-batch
   std::optional<std::uint32_t> role_;                         ///< whose operations are being written
