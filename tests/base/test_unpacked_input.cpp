@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <random>
 
@@ -26,7 +25,10 @@ Unpacked unpack(const std::string& bytes) {
   const WorkingFile file("unpacked_input", bytes);
   try {
     UnpackedInput input(file.name);
-    std::string text{std::istreambuf_iterator<char>(&input), {}};
+    std::string text, block(std::size_t{1} << 15, '\0');
+    for (std::streamsize size;
+         (size = input.sgetn(block.data(), static_cast<std::streamsize>(block.size()))) > 0;)
+      text.append(block, 0, static_cast<std::size_t>(size));
     CHECK(input.consumed() == text.size());
     return {std::move(text), ""};
   } catch (const InputError& e) {

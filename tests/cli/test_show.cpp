@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -43,19 +44,21 @@ void add_numbers(const json& value, std::vector<double>& numbers, std::string& t
 }
 
 /// Whether a number of the JSON, in some unit, is written like this: within half of its last digit.
+/// @param numbers sorted
 bool is_shown(const std::string& written, const std::vector<double>& numbers) {
   const double value = std::stod(written);
   const std::size_t point = written.find('.');
   const std::size_t decimals = point == std::string::npos ? 0 : written.size() - point - 1;
   // 512 may be 511.6, and 1.23e+03 is not written: three digits are shown where there are more.
   const double half = std::max(0.5 * std::pow(10.0, -static_cast<double>(decimals)), 0.005 * std::abs(value));
-  for (const double number : numbers)
-    for (const double unit : {1.0, 1e3, 1e6, 1e9, 1e12, 1e-3, 1e-6, 1e-9, 0.01, 1024.0, 1048576.0,
-                              1073741824.0, 1099511627776.0, 1.25e8})
-      if (std::abs(number / unit - value) <= 1.001 * half ||
-          std::abs(100 * std::expm1(number) - value) <= half)
-        return true;
-  return false;
+  const auto has_between = [&](double low, double high) {
+    const auto from = std::lower_bound(numbers.begin(), numbers.end(), low);
+    return from != numbers.end() && *from <= high;
+  };
+  for (const double unit : {1.0, 1e3, 1e6, 1e9, 1e12, 1e-3, 1e-6, 1e-9, 0.01, 1024.0, 1048576.0, 1073741824.0,
+                            1099511627776.0, 1.25e8})
+    if (has_between(unit * (value - 1.001 * half), unit * (value + 1.001 * half))) return true;
+  return has_between(std::log1p((value - half) / 100), std::log1p((value + half) / 100));  // a spread, in %
 }
 
 /// Every number of a thing's text is in its JSON. @return how many there are
@@ -63,6 +66,7 @@ std::size_t check_numbers(const std::string& text, const json& value) {
   std::vector<double> numbers;
   std::string texts;
   add_numbers(value, numbers, texts);
+  std::sort(numbers.begin(), numbers.end());
   static const std::regex number("(?:^|[ (+-])([0-9]+(?:[.][0-9]+)?)(?=[ ,)\n])");
   std::size_t checked = 0;
   for (std::sregex_iterator it(text.begin(), text.end(), number), end; it != end; ++it, ++checked) {
