@@ -6,14 +6,18 @@
 namespace convoy::inline partition {
 namespace {
 
-/// Position of the operation of a part that is running at `time_us`, or would run next.
-std::uint32_t position_at(const std::vector<NodeId>& sequence, const Schedule& schedule, double time_us) {
-  const auto after = std::upper_bound(sequence.begin(), sequence.end(), time_us,
-                                      [&](double t, NodeId v) { return t < schedule.start_us[v]; });
-  if (after != sequence.begin() && (after == sequence.end() || schedule.finish_us[*(after - 1)] > time_us))
-    return static_cast<std::uint32_t>(after - 1 - sequence.begin());
-  return static_cast<std::uint32_t>(after - sequence.begin());
-}
+/// When the operations of a part run, in the order of its sequence.
+struct PartTimes {
+  std::vector<double> start_us, finish_us;
+
+  /// Position of the operation that is running at `time_us`, or would run next.
+  std::uint32_t position_at(double time_us) const {
+    const auto after = static_cast<std::size_t>(std::upper_bound(start_us.begin(), start_us.end(), time_us) -
+                                                start_us.begin());
+    const bool runs = after > 0 && (after == start_us.size() || finish_us[after - 1] > time_us);
+    return static_cast<std::uint32_t>(runs ? after - 1 : after);
+  }
+};
 
 void find_peaks(MemoryUse& use) {
   std::vector<std::vector<double>> change(use.sequence.size());
@@ -46,13 +50,19 @@ MemoryUse emulate_memory(const Dag& dag, const PartLink& link, Part parts, const
     use.sequence[placement[v]].push_back(v);
     use.resident_bytes[placement[v]] += dag.memory_bytes(v);
   }
-  for (std::vector<NodeId>& sequence : use.sequence) {
+  std::vector<PartTimes> times(parts);
+  for (Part part = 0; part < parts; ++part) {
+    std::vector<NodeId>& sequence = use.sequence[part];
     // Operations that take no time may start together; then their inputs' order, which is the vector's.
     std::stable_sort(sequence.begin(), sequence.end(), [&](NodeId a, NodeId b) {
       return schedule.start_us[a] < schedule.start_us[b] ||
              (schedule.start_us[a] == schedule.start_us[b] && schedule.finish_us[a] < schedule.finish_us[b]);
     });
-    for (std::uint32_t i = 0; i < sequence.size(); ++i) use.position[sequence[i]] = i;
+    for (std::uint32_t i = 0; i < sequence.size(); ++i) {
+      use.position[sequence[i]] = i;
+      times[part].start_us.push_back(schedule.start_us[sequence[i]]);
+      times[part].finish_us.push_back(schedule.finish_us[sequence[i]]);
+    }
   }
   constexpr std::uint32_t unread = 0xffffffff;
   std::vector<std::uint32_t> last(parts, unread);  // of the readers on each part
@@ -69,7 +79,7 @@ MemoryUse emulate_memory(const Dag& dag, const PartLink& link, Part parts, const
     if (sent) {
       const double arrived = schedule.finish_us[v] + link.cost_us(dag.output_bytes(v));
       const auto end = static_cast<std::uint32_t>(use.sequence[home].size() - 1);
-      last[home] = std::max(last[home], std::min(end, position_at(use.sequence[home], schedule, arrived)));
+      last[home] = std::max(last[home], std::min(end, times[home].position_at(arrived)));
     }
     const double at_home = dag.output_bytes(v) - dag.memory_bytes(v);
     if (at_home > 0) use.outputs.push_back({v, home, use.position[v], last[home], at_home});
@@ -77,7 +87,7 @@ MemoryUse emulate_memory(const Dag& dag, const PartLink& link, Part parts, const
     for (const NodeId w : dag.children(v)) {
       const Part part = placement[w];
       if (last[part] == unread) continue;
-      const std::uint32_t posted = position_at(use.sequence[part], schedule, schedule.finish_us[v]);
+      const std::uint32_t posted = times[part].position_at(schedule.finish_us[v]);
       use.outputs.push_back({v, part, std::min(posted, last[part]), last[part], dag.output_bytes(v)});
       last[part] = unread;
     }
