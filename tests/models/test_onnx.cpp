@@ -316,6 +316,16 @@ TEST_CASE("split, slice, pad, resize and concat") {
         "slice [1, 8, 6], concat [4, 8, 6]");
 }
 
+TEST_CASE("tiles, and blocks that become channels or the other way round, have ONNX's sizes") {
+  const auto block = [](std::int64_t size) { return OnnxWriter::Attributes{{"blocksize", size}}; };
+  const Model model = small([&](OnnxWriter& onnx, const std::string& x) {
+    const std::string apart = onnx.node("SpaceToDepth", {x}, block(2));
+    const std::string thirds = onnx.node("Tile", {apart, onnx.integers({1, 9, 1, 5})});
+    return onnx.node("DepthToSpace", {thirds}, block(3));
+  });
+  CHECK(text(model) == "elementwise [16, 4, 3], elementwise [144, 4, 15], elementwise [16, 12, 45]");
+}
+
 TEST_CASE("weights that two layers share are counted once, and duplicates by Identity twice") {
   const Model model = small([](OnnxWriter& onnx, const std::string& x) {
     const std::string w = onnx.weight("w", {4, 4, 1, 1}), copy = onnx.node("Identity", {w});

@@ -168,6 +168,7 @@ TEST_CASE("nodes that cannot be read are refused, each for its own reason") {
       {"[1, 4, 8, 6] by [2, 2]", with("Tile", {{2, 2}})},
       {"blocks of 0 of [1, 4, 8, 6]", alone("DepthToSpace", {{"blocksize", std::int64_t{0}}})},
       {"blocks of 3 of [1, 4, 8, 6]", alone("DepthToSpace", {{"blocksize", std::int64_t{3}}})},
+      {"blocks of 3 of [1, 4, 8, 6]", alone("SpaceToDepth", {{"blocksize", std::int64_t{3}}})},
       {"blocks of 4 of [1, 4, 8, 6]", alone("SpaceToDepth", {{"blocksize", std::int64_t{4}}})},
       {"blocks of 65536 of [1, 4, 8, 6]", alone("SpaceToDepth", {{"blocksize", std::int64_t{65536}}})},
       {"blocks of 2 of [1, 192]",

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "sim/base/data_path.h"
+#include "sim/run/simulate.h"
 #include "sim/studies/claims/claim.h"
 #include "sim/studies/claims/kernel_records.h"
+#include "sim/studies/claims/monitored_records.h"
 #include "sim/studies/claims/training_records.h"
 #include "sim/studies/thesis.h"
 #include "tests/support/approx.h"
@@ -158,6 +160,43 @@ TEST_CASE("claims: shares of kernels' time add up to one, and convolutions' grow
     CHECK(record.numbers.at("share.convolution") > fewer);
     fewer = record.numbers.at("share.convolution");
   }
+}
+
+TEST_CASE(
+    "claims: shares of a host's NIC and vCPUs are of what it has, the NIC's in the direction that is used "
+    "more") {
+  const auto record = [](int vcpus) {
+    const runs::Experiment experiment = runs::Experiment::parse(
+        fmt::format("experiment: e\nmodel: lenet5\ntraining: {{batch_per_device: 64, optimizer: sgd}}\n"
+                    "cluster:\n"
+                    "  name: lab\n"
+                    "  nodes: [{{name: n, count: 2, server: box}}]\n"
+                    "  fabric: {{kind: switch, bandwidth: 1Gbps, latency: 20us, protocol: tcp}}\n"
+                    "  servers: {{box: {{devices: [{{device: k80, count: 1}}], interconnect: {{kind: none}}, "
+                    "vcpus: {}}}}}\n"
+                    // Few gradients go to the server, and all parameters come back.
+                    "strategy: {{kind: data_parallel, sync: parameter_server, servers: 1, "
+                    "compression: {{kind: top_k, ratio: 0.1}}}}\n",
+                    vcpus),
+        "e.yaml", {});
+    Preparer preparer(experiment);
+    const std::vector<RunResult> results{simulate(preparer.prepare(0), false).result};
+    std::vector<Record> records(1);
+    add_monitored(experiment, results, records);
+    return records[0].numbers;
+  };
+  const auto eight = record(8), twice = record(16);
+  const double nic_Bps = 1e9 / 8;
+  CHECK(eight.at("monitor.first.sent_Bps") < 0.5 * eight.at("monitor.first.received_Bps"));
+  CHECK(eight.at("monitor.first.nic_share") ==
+        approx(eight.at("monitor.first.received_Bps") / nic_Bps).epsilon(1e-12));
+  CHECK(eight.at("monitor.busiest.sent_Bps") > 2 * eight.at("monitor.busiest.received_Bps"));
+  CHECK(eight.at("monitor.busiest.nic_share") ==
+        approx(eight.at("monitor.busiest.sent_Bps") / nic_Bps).epsilon(1e-12));
+  CHECK(eight.at("monitor.first.cpu_share") > 0);
+  CHECK(eight.at("monitor.first.cpu_share") < 1);
+  CHECK(twice.at("monitor.first.cpu_share") ==
+        approx(eight.at("monitor.first.cpu_share") / 2).epsilon(1e-12));
 }
 
 TEST_CASE("claims: wrong files of claims are refused with the place") {
