@@ -69,6 +69,14 @@ YamlNode with_habits(const YamlNode& strategy) {
   return result;
 }
 
+void check_sync_is_there(YamlMap& map) {
+  const YamlNode* like = map.find("sync") ? nullptr : map.find("like");
+  if (!like || like->kind != YamlNode::Kind::scalar) return;
+  if (const YamlNode* keys = habit(like->scalar))
+    map.fail(fmt::format("key 'sync' is missing; like: {} goes with sync: {}", like->scalar,
+                         keys->find("sync")->scalar));
+}
+
 void check_habit(YamlMap& map, const std::string& sync) {
   const YamlNode* like = map.find("like");
   if (!like) return;

@@ -39,6 +39,9 @@ YamlNode with_habits(const YamlNode& strategy);
 /// the framework does something else
 void check_habit(YamlMap& map, const std::string& sync);
 
+/// @throws InputError for a mapping without `sync` whose `like` says which one it is
+void check_sync_is_there(YamlMap& map);
+
 /// The key `like` of strategies with this `sync`: one of habits_with(sync), which with_habits has put in.
 template <class Options>
 Key<Options> like_key(std::string sync) {

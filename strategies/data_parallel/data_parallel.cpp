@@ -4,6 +4,7 @@
 #include "strategies/data_parallel/all_reduce.h"
 #include "strategies/data_parallel/gossip.h"
 #include "strategies/data_parallel/parameter_server.h"
+#include "strategies/framework_habits.h"
 
 namespace convoy::inline strategies {
 namespace {
@@ -12,6 +13,7 @@ enum class Sync : std::uint8_t { all_reduce, parameter_server, gossip };
 const std::vector<std::string> sync_names{"all_reduce", "parameter_server", "gossip"};
 
 std::unique_ptr<Strategy> read_data_parallel(YamlMap& map) {
+  check_sync_is_there(map);
   switch (read_choice<Sync>(map, "sync", sync_names)) {
     case Sync::parameter_server:
       return read_parameter_server(map);

@@ -89,6 +89,11 @@ TEST_CASE("an unknown framework, and one that does something else, are told at t
         "one of the two");
   CHECK(habit_said("data_parallel, sync: gossip, like: horovod")
             .starts_with("s.yaml:1:37: strategy.like: unknown key"));
+  CHECK(habit_said("data_parallel, like: kvstore_device")
+            .ends_with(
+                "strategy: key 'sync' is missing; like: kvstore_device goes with sync: parameter_server"));
+  CHECK(habit_said("data_parallel, like: horovodd").find("key 'sync' is missing; allowed: ") !=
+        std::string::npos);
   CHECK(habit_said("data_parallel, sync: all_reduce, like: [ddp]") ==
         "s.yaml:1:47: strategy.like: expected a text, found a list");
   // What the framework brings along and what is written do not go together.
