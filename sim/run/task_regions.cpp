@@ -8,6 +8,7 @@
 #include <numeric>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "sim/plan/weight_versions.h"
 
@@ -28,6 +29,20 @@ constexpr std::array<std::string_view, Box::axes> axis_names{"images", "channels
 constexpr std::array<std::string_view, OpMeaning::act_count> act_names{
     "compute", "fill", "empty",  "compress", "decompress", "serve",
     "collect", "add",  "factor", "mean",     "slow"};
+/// What acts on a bucket read and write of it; of other acts nothing.
+constexpr std::array<std::pair<std::string_view, std::string_view>, OpMeaning::act_count> of_bucket{{
+    {"", ""},                                        // compute
+    {"parameter_gradients", "sent"},                 // fill
+    {"sent", "parameter_gradients"},                 // empty
+    {"parameter_gradients", "sent"},                 // compress
+    {"sent", "parameter_gradients"},                 // decompress
+    {"parameter_gradients", "parameters"},           // serve
+    {"parameter_gradients", "parameter_gradients"},  // collect
+    {"", ""},                                        // add
+    {"sent", "sent"},                                // factor
+    {"parameters", "parameters"},                    // mean
+    {"parameters", "parameters"},                    // slow
+}};
 constexpr std::array<std::string_view, 14> carried_names{
     "results", "sum",      "scatter", "gather_parameters", "gather_gradients", "push",     "pull",
     "collect", "hand_out", "parts",   "sum_factors",       "average",          "exchange", "agree"};
@@ -306,33 +321,11 @@ void TaskRegions::write_operation(JsonWriter& json, std::uint32_t role, const Op
       write_parts(json, "writes", positions, added, std::nullopt, true);
       return;
     }
-    case Act::fill:
-    case Act::compress:
-      write_of_bucket(json, "reads", "parameter_gradients", means.bucket);
-      write_of_bucket(json, "writes", "sent", means.bucket);
-      return;
-    case Act::empty:
-    case Act::decompress:
-      write_of_bucket(json, "reads", "sent", means.bucket);
-      write_of_bucket(json, "writes", "parameter_gradients", means.bucket);
-      return;
-    case Act::factor:
-      write_of_bucket(json, "reads", "sent", means.bucket);
-      write_of_bucket(json, "writes", "sent", means.bucket);
-      return;
-    case Act::collect:
-      write_of_bucket(json, "reads", "parameter_gradients", means.bucket);
-      write_of_bucket(json, "writes", "parameter_gradients", means.bucket);
-      return;
-    case Act::serve:
-      write_of_bucket(json, "reads", "parameter_gradients", means.bucket);
-      write_of_bucket(json, "writes", "parameters", means.bucket);
-      return;
-    case Act::mean:
-    case Act::slow:
-      write_of_bucket(json, "reads", "parameters", means.bucket);
-      write_of_bucket(json, "writes", "parameters", means.bucket);
-      return;
+    default: {
+      const auto& [reads, writes] = of_bucket.at(static_cast<std::size_t>(means.act));
+      write_of_bucket(json, "reads", reads, means.bucket);
+      write_of_bucket(json, "writes", writes, means.bucket);
+    }
   }
 }
 
