@@ -21,7 +21,7 @@ nlohmann::json compared(const Workplace& place, const std::string& a, const std:
 TEST_CASE(
     "compare: folders, stores and results.json say the same of the points, and stores say which key it was") {
   const Workplace place;
-  place.file("e.yaml", small_experiment() + "sweep: {cluster.nodes.0.count: [1, 2, 4]}\n");
+  place.file("e.yaml", small_experiment() + "sweep: {cluster.nodes.0.count: [1, 2, 3, 4]}\n");
   place.file("f.yaml", replaced(small_experiment(), "batch_per_device: 8", "batch_per_device: 16") +
                            "sweep: {cluster.nodes.0.count: [2, 4, 8]}\n");
   REQUIRE(place.convoy({"run", "e.yaml", "--out", "a"}).exit_code == 0);
@@ -29,7 +29,8 @@ TEST_CASE(
   const nlohmann::json folders = compared(place, "a", "b");
   CHECK(folders["schema"] == "convoy.compare/1");
   CHECK(folders["same"] == 0);
-  CHECK(folders["only_a"] == nlohmann::json::parse(R"([{"cluster.nodes.0.count": 1}])"));
+  CHECK(folders["only_a"] ==
+        nlohmann::json::parse(R"([{"cluster.nodes.0.count": 1}, {"cluster.nodes.0.count": 3}])"));
   CHECK(folders["only_b"] == nlohmann::json::parse(R"([{"cluster.nodes.0.count": 8}])"));
   REQUIRE(folders["changed"].size() == 2);
   const nlohmann::json results_a = nlohmann::json::parse(place.read("a/results.json"));
@@ -51,10 +52,13 @@ TEST_CASE(
     CHECK(change["because"][0].get<std::string>().starts_with("global batch: "));
   CHECK(files["same"] == folders["same"]);
   CHECK(files["changed"][0]["terms"] == folders["changed"][0]["terms"]);
-  CHECK(compared(place, "a", "a/results.json")["same"] == 3);
+  CHECK(compared(place, "a", "a/results.json")["same"] == 4);
   const Finished page = place.convoy({"compare", "a", "b", "--html"});
   CHECK(page.out.starts_with("<!DOCTYPE html>"));
   CHECK(page.out.find("training.batch_per_device: 8 -&gt; 16") != std::string::npos);
+  const std::string only_a = page.out.substr(page.out.find("<h2>Only in a</h2>"));
+  for (const char* point : {"cluster.nodes.0.count: 1<", "cluster.nodes.0.count: 3<"})
+    CHECK(only_a.find(point) < only_a.find("<h2>Only in b</h2>"));
   CHECK(place.convoy({"compare", "a", "b"}).out.find("  because training.batch_per_device: 8 -> 16\n") !=
         std::string::npos);
 }

@@ -286,6 +286,12 @@ TEST_CASE(
   CHECK(error([](Plan& plan) { plan.service()->clients[1].device = 0; }) ==
         "plan: client 0 of the service is no device, or twice there");
   CHECK(error([](Plan& plan) {
+          plan.service()->clients.push_back({static_cast<EndpointId>(two_hosts().devices.size()), 8, 0, 0});
+        }).ends_with("of the service is no device, or twice there"));
+  CHECK(error([](Plan& plan) { plan.service()->compute_spread = 0.1; }) == "valid");
+  CHECK(error([](Plan& plan) { plan.service()->compute_spread = plan.service()->step_jitter = 0.1; }) ==
+        "plan: compute times of a service's clients are drawn from two distributions");
+  CHECK(error([](Plan& plan) {
           plan.patterns[1].rounds[0].pairs = {{2, 1}, {2, 0}};
         }) == "plan: 'pull' is not the way back of 'push'");
   // There or back in several rounds, of which the first would do, or in none; no task says so before.
