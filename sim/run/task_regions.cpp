@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "sim/run/task_regions.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <numeric>

@@ -123,7 +123,7 @@ class Checker:
         of = "forward" if operation["phase"] == "forward" else does["operation"]
         return of, endpoint.range(does), json.dumps(at(does.get("part"), endpoint.position), sort_keys=True)
 
-    def tasks_of(self, act):
+    def anybody_does(self, act):
         return any(task.get("does", {}).get("act") == act for role in self.tasks["roles"] for task in role["program"])
 
     def computes(self, does):
@@ -161,7 +161,7 @@ class Checker:
             done = sum(self.graph.volume(layer, json.loads(part)) for part in parts)
             need(done == self.graph.volume(layer, {}), self.graph.operations[operation]["name"], "of images", images, "does", done,
                  "of", self.graph.volume(layer, {}))
-        for layer in self.graph.updated if not self.tasks_of("serve") else ():
+        for layer in self.graph.updated if not self.anybody_does("serve") else ():
             updated = functools.reduce(lambda a, b: a | b, (endpoint.own[layer] for endpoint in self.endpoints))
             need(updated == self.weights(layer, {}), "of", self.graph.layers[layer]["name"], "a part is not updated")
         # Every operation is run on the same images, each once.
