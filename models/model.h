@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <concepts>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,12 @@ struct Model {
 
   const Shape& shape_of(LayerIndex layer) const {
     return layer == image_input ? input : layers[static_cast<std::size_t>(layer)].output;
+  }
+  /// The layer whose parameters a layer uses: itself, or another one (Layer::weights_of).
+  template <std::integral Index>
+  Index parameter_owner(Index layer) const {
+    const Layer& of = layers[static_cast<std::size_t>(layer)];
+    return of.shares() ? static_cast<Index>(of.weights_of) : layer;
   }
 };
 

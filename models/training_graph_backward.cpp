@@ -93,7 +93,7 @@ void TrainingGraphBuilder::weight_gradient(std::size_t i, const Gradient& gradie
   for (const LayerIndex input : layer(i).inputs)
     if (rules_[i].input_for_weights && input != image_input && forward_[at(input)])
       inputs.push_back(*forward_[at(input)]);
-  const std::size_t owner = layer(i).shares() ? at(layer(i).weights_of) : i;
+  const std::size_t owner = graph_.model.parameter_owner(i);
   const std::optional<OpId> before = weight_gradient_[owner];
   if (before) inputs.push_back(*before);
   const OpId op = add_kernel(i, *costs_[i].weight_gradient, Phase::weight_gradient, std::move(inputs));

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/quantity.h"
 #include "strategies/replicas.h"
 
 namespace convoy::inline strategies {
@@ -44,9 +45,14 @@ std::string PlacedReplicas::label() const {
   return text;
 }
 
-std::uint32_t PlacedReplicas::devices_a_replica(std::size_t cluster,
-                                                std::optional<std::uint32_t> given) const {
+std::uint32_t PlacedReplicas::devices_a_replica(std::size_t cluster, std::optional<std::uint32_t> given,
+                                                const SourcePos& given_pos) const {
   const auto all = static_cast<std::uint32_t>(cluster);
+  if (given.value_or(0) > all)
+    throw InputError(given_pos,
+                     fmt::format("strategy.parts: {} parts need a device each, and the cluster has "
+                                 "{}; at most {} here",
+                                 *given, all, all));
   if (!given && all % replicas != 0)
     throw InputError(replicas_pos,
                      fmt::format("strategy.replicas: {} replicas cannot have equally many of {} "
@@ -75,6 +81,18 @@ std::optional<std::int64_t> PlacedReplicas::images_if_whole(const BatchSpec& bat
   const std::int64_t parts = std::int64_t{replicas} * micro_batches;
   const std::int64_t images = batch.over(devices * replicas);
   return devices > 0 && images % parts == 0 ? std::optional(images / parts) : std::nullopt;
+}
+
+std::optional<StepFloor> PlacedReplicas::floor(
+    const BatchSpec& batch, CostTable& table, std::optional<std::uint32_t> given, std::string_view operations,
+    const std::function<double(double, std::int64_t)>& chain_s) const {
+  const std::int64_t devices = given.value_or(table.device_count() / replicas);
+  const std::optional<std::int64_t> images = images_if_whole(batch, devices);
+  if (!images) return std::nullopt;
+  const double step_s = chain_s(static_cast<double>(*images), devices);
+  return StepFloor{
+      step_s, batch.over(devices * replicas),
+      fmt::format("at least {} a step for {} that wait for each other", format_time(step_s), operations)};
 }
 
 Annotation annotate_undivided(const StrategyInput& input, const PlacedReplicas& placed) {

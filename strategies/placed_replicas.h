@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "sim/base/keys.h"
 #include "sim/lowering/gradient_sync.h"
 #include "strategies/annotator.h"
+#include "strategies/cost_table.h"
 
 namespace convoy::inline strategies {
 
@@ -29,9 +32,19 @@ struct PlacedReplicas {
   /// ", 4 micro-batches, 2 replicas (ring all-reduce)"
   std::string label() const;
 
-  /// Devices of each replica. @param given by the strategy, where it is; else all that there are
-  /// @throws InputError (at replicas_pos) where the cluster has not as many, or they do not divide
-  std::uint32_t devices_a_replica(std::size_t cluster, std::optional<std::uint32_t> given) const;
+  /// What sums the gradients of the replicas; nullptr: there is one.
+  const GradientSync* sums() const { return replicas > 1 ? &sync : nullptr; }
+  /// Devices of each replica. @param given by the strategy (`parts`, at `given_pos`), where it is; else all that there are
+  /// @throws InputError (at given_pos or replicas_pos) where the cluster has not as many, or they do not divide
+  std::uint32_t devices_a_replica(std::size_t cluster, std::optional<std::uint32_t> given = {},
+                                  const SourcePos& given_pos = {}) const;
+  /// That a step cannot be shorter (Annotator::floor): operations of one replica wait for each other.
+  /// @param chain_s the longest way of them, of so many images on so many devices
+  /// @param operations "layers": what waits
+  std::optional<StepFloor> floor(
+      const BatchSpec& batch, CostTable& table, std::optional<std::uint32_t> given,
+      std::string_view operations,
+      const std::function<double(double images, std::int64_t devices)>& chain_s) const;
   /// Images of a micro-batch of a replica of so many devices. @throws InputError (at batch.pos)
   std::int64_t images(const BatchSpec& batch, std::uint32_t devices) const;
   /// The same; nothing where they do not divide, or there are no devices.

@@ -173,7 +173,7 @@ std::optional<typename DeviceValues<Real>::Gradient> DeviceValues<Real>::find(co
   if (const auto of = reader.of.gradients.find(layer); of != reader.of.gradients.end())
     if (const auto made = of->second.find(parts); made != of->second.end()) return made->second;
   for (const GradientContents::Slot& view : lesson_.index.readers_of(layer))
-    if (!contents_.has_data_gradient[view.first])
+    if (!contents_.has.data_gradient[view.first])
       if (std::optional<Gradient> found = through(reader, view, parts)) return found;
   return std::nullopt;
 }
@@ -203,7 +203,7 @@ void DeviceValues<Real>::list(const Reader& reader, std::uint32_t layer, ListedG
       if (made.since <= reader.began)
         all[parts] |= reader.means && reads(lesson_.graph, reader.means->operation, made.operation);
   for (const GradientContents::Slot& view : lesson_.index.readers_of(layer)) {
-    if (contents_.has_data_gradient[view.first]) continue;
+    if (contents_.has.data_gradient[view.first]) continue;
     ListedGradients of_view;
     list(reader, view.first, of_view);
     for (const auto& [parts, is_summand] : of_view) all[contents_.handed_on(parts, view)] |= is_summand;

@@ -94,7 +94,7 @@ class DeviceValues {
   };
 
   [[noreturn]] void miss(const std::string& what) const;
-  bool is_view(std::uint32_t layer) const { return !contents_.has_forward[layer]; }
+  bool is_view(std::uint32_t layer) const { return !contents_.has.forward[layer]; }
   TensorPtr<Real> output(const Reader& reader, LayerIndex layer);
   KernelCall<Real> call(const Reader& reader, std::uint32_t layer, std::vector<TensorPtr<Real>>& inputs,
                         const ParameterValues<Real>* parameters);

@@ -30,22 +30,18 @@ std::optional<TwoParts> two_to_add_up(const ListedGradients& all, const Gradient
 }
 
 GradientContents::GradientContents(const TrainingGraph& graph, const NetworkIndex& index)
-    : has_forward(graph.model.layers.size(), false),
-      has_data_gradient(has_forward.size(), false),
-      whole(has_forward.size()) {
-  std::vector<OpId> own(has_forward.size());
+    : has(graph), whole(graph.model.layers.size()) {
+  std::vector<OpId> own(whole.size());
   for (OpId op = 0; op < graph.operations.size(); ++op) {
     const Operation& operation = graph.operations[op];
-    const bool data_gradient = operation.phase == Phase::data_gradient;
-    if (operation.part == OperationPart::loss && data_gradient) whole[operation.layer] = {{op, 0}};
-    if (operation.part != OperationPart::layer) continue;
-    if (operation.phase == Phase::forward) has_forward[operation.layer] = true;
-    if (data_gradient) has_data_gradient[operation.layer] = true, own[operation.layer] = op;
+    if (operation.phase != Phase::data_gradient) continue;
+    if (operation.part == OperationPart::loss) whole[operation.layer] = {{op, 0}};
+    if (operation.part == OperationPart::layer) own[operation.layer] = op;
   }
   for (auto l = static_cast<std::uint32_t>(whole.size()); l-- > 0;)
     for (const Slot& reader : index.readers_of(l)) {
       GradientParts more;
-      if (has_data_gradient[reader.first]) {
+      if (has.data_gradient[reader.first]) {
         more = {{own[reader.first], ways_.longer(0, reader)}};
       } else {
         for (const Maker& maker : whole[reader.first])

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "models/layer_operations.h"
 #include "sim/numerics/network.h"
 #include "sim/prove/gradient_ways.h"
 
@@ -36,8 +37,8 @@ class GradientContents {
   GradientContents(const TrainingGraph& graph, const NetworkIndex& index);
 
   using Slot = GradientWays::Slot;
-  std::vector<bool> has_forward, has_data_gradient;  ///< by layer: whether they are operations
-  std::vector<GradientParts> whole;                  ///< by layer
+  LayerOperations has;
+  std::vector<GradientParts> whole;  ///< by layer
 
   /// What an operation makes for the gradient of an input of its layer.
   Maker made(OpId operation, const Slot& input) const { return {operation, ways_.find(0, input)}; }

@@ -31,19 +31,15 @@ bool PartLesson::reads_forward(OpId operation, std::uint32_t layer) const {
   });
 }
 
-LayerIndex PartLesson::source_of(LayerIndex input) const {
-  while (input != image_input && !contents.has_forward[static_cast<std::size_t>(input)])
-    input = lesson.graph.model.layers[static_cast<std::size_t>(input)].inputs.front();
-  return input;
-}
-
 bool PartLesson::is_image_view(std::uint32_t layer) const {
-  return !meaning.image_views.empty() && source_of(static_cast<LayerIndex>(layer)) == image_input;
+  return !meaning.image_views.empty() &&
+         contents.has.source_of(lesson.graph.model, static_cast<LayerIndex>(layer)) == image_input;
 }
 
 bool PartLesson::reads_input(OpId operation, std::size_t k) const {
+  const Model& model = lesson.graph.model;
   const LayerIndex input =
-      source_of(lesson.graph.model.layers[lesson.graph.operations[operation].layer].inputs[k]);
+      contents.has.source_of(model, model.layers[lesson.graph.operations[operation].layer].inputs[k]);
   return input == image_input ? reads_images_.contains(operation)
                               : reads_forward(operation, static_cast<std::uint32_t>(input));
 }
@@ -59,13 +55,8 @@ Box PartLesson::in_layout(std::uint32_t layout, EndpointId endpoint, const Box& 
   return in_region(of.size() == 1 ? of.front() : of.at(meaning.positions[endpoint]), whole);
 }
 
-std::uint32_t PartLesson::owner_of(std::uint32_t layer) const {
-  const Layer& of = lesson.graph.model.layers[layer];
-  return of.shares() ? static_cast<std::uint32_t>(of.weights_of) : layer;
-}
-
 Box PartLesson::parameter_part(std::uint32_t layer, const Box& work) const {
-  Box part = maps.work(owner_of(layer));
+  Box part = maps.work(lesson.graph.model.parameter_owner(layer));
   part[Box::channels] = work[Box::channels], part[Box::inputs] = work[Box::inputs];
   return part;
 }

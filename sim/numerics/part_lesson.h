@@ -41,8 +41,6 @@ struct PartLesson {
   /// Whether an operation of a layer reads the values of the layer's input k, or, of a gradient, those of its output.
   bool reads_input(OpId operation, std::size_t k) const;
   bool reads_output(OpId operation) const;
-  /// The layer whose parameters a layer uses: itself, or another one (Layer::weights_of).
-  std::uint32_t owner_of(std::uint32_t layer) const;
   /// All work of the owner of a layer's parameters that has the same parameters as some work of the layer.
   Box parameter_part(std::uint32_t layer, const Box& work) const;
   /// Whether an element of a parameter (TrainingGraph::parameters) belongs to a part of its layer's work.
@@ -50,8 +48,6 @@ struct PartLesson {
 
  private:
   bool reads_forward(OpId operation, std::uint32_t layer) const;
-  /// The first input that has an operation of its own, through layers that compute nothing; or the image.
-  LayerIndex source_of(LayerIndex input) const;
   std::set<OpId> reads_images_;
 };
 

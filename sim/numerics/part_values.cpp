@@ -88,7 +88,7 @@ Tensor<Real> PartValues<Real>::image_as(const Reader& reader, LayerIndex index, 
 template <class Real>
 void PartValues<Real>::need_parameters(const Reader& reader, std::uint32_t layer, const Box& work) const {
   if (parts_.lesson.index.parameters_of(layer).empty()) return;
-  const std::uint32_t owner = parts_.owner_of(layer);
+  const std::uint32_t owner = parts_.lesson.graph.model.parameter_owner(layer);
   std::vector<Box> missing{parts_.parameter_part(layer, work)};
   if (const auto own = kept_.find(owner); own != kept_.end()) subtract(missing, own->second);
   if (const auto come = come_parameters_.find(owner); come != come_parameters_.end())
@@ -128,7 +128,7 @@ Part<Real> PartValues<Real>::output(const Reader& reader, LayerIndex index, cons
   if (const auto made = reader.of.outputs.find(layer); made != reader.of.outputs.end())
     fill(reader, made->second, part, missing);
   if (missing.empty()) return part;
-  if (parts_.contents.has_forward[layer])
+  if (parts_.contents.has.forward[layer])
     miss(fmt::format("needs the output of {} ({}), which is not there", name_of(layer),
                      text_of(missing.front(), parts_.maps.tensor(layer))));
   for (const Box& box : missing) see_through(reader, layer, box, part);

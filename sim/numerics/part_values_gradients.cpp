@@ -18,7 +18,7 @@ bool PartValues<Real>::is_made(std::uint32_t layer, const GradientParts& parts, 
     if (of_reader.empty()) continue;
     const Box read = parts_.maps.readers(reader.first, reader.second, box);
     if (read.empty()) continue;
-    if (parts_.contents.has_data_gradient[reader.first] ||
+    if (parts_.contents.has.data_gradient[reader.first] ||
         is_made(reader.first, of_reader, elements_alone(read)))
       return true;
   }
@@ -48,7 +48,7 @@ void PartValues<Real>::hand_on(const Reader& reader, std::uint32_t layer, const 
                                Part<Real>& to, std::vector<Box>& missing) {
   for (const GradientContents::Slot& view : parts_.lesson.index.readers_of(layer)) {
     const auto& [reader_layer, k] = view;
-    if (parts_.contents.has_data_gradient[reader_layer] || missing.empty()) continue;
+    if (parts_.contents.has.data_gradient[reader_layer] || missing.empty()) continue;
     const std::optional<GradientParts> of_view = parts_.contents.taken_from(parts, view);
     if (!of_view) continue;
     ListedGradients all;
@@ -87,7 +87,7 @@ void PartValues<Real>::list(const Reader& reader, std::uint32_t layer, const Box
             (only == no_meaning || piece.operation == only))
           all[parts] |= is_summand(reader, piece.operation);
   for (const GradientContents::Slot& view : parts_.lesson.index.readers_of(layer)) {
-    if (parts_.contents.has_data_gradient[view.first]) continue;
+    if (parts_.contents.has.data_gradient[view.first]) continue;
     const Box read = parts_.maps.readers(view.first, view.second, box);
     if (read.empty()) continue;
     ListedGradients of_view;
@@ -148,7 +148,7 @@ Part<Real> PartValues<Real>::own_terms(const Reader& reader, std::uint32_t layer
         if (piece.operation != no_meaning && is_visible(reader, piece))
           copy_values(piece.part, box, sum, true);
   for (const GradientContents::Slot& view : parts_.lesson.index.readers_of(layer)) {
-    if (parts_.contents.has_data_gradient[view.first]) continue;
+    if (parts_.contents.has.data_gradient[view.first]) continue;
     Box read = elements_alone(parts_.maps.readers(view.first, view.second, box));
     // Elements that another device adds up, that one hands on.
     if (const auto added = parts_.added_by.find(view.first); added != parts_.added_by.end())

@@ -63,9 +63,7 @@ class StateFinder {
         const OpMeaning& means = meaning_.operations[op.meaning];
         if (means.act != OpMeaning::Act::compute || means.operation == no_meaning) continue;
         const Operation& operation = graph_.operations[means.operation];
-        const Layer& layer = graph_.model.layers[operation.layer];
-        const std::size_t owner =
-            layer.shares() ? static_cast<std::size_t>(layer.weights_of) : operation.layer;
+        const std::size_t owner = graph_.model.parameter_owner(operation.layer);
         const bool keeps = graph_.model.layers[owner].frozen
                                ? operation.phase == Phase::forward && operation.part == OperationPart::layer
                                : operation.phase == Phase::update;

@@ -38,8 +38,7 @@ RoleUse GradientProver::find_uses(std::uint32_t r) const {
 void GradientProver::add_event(RoleUse& use, const Event& event) const {
   const Operation& operation = graph_.operations[event.operation];
   if (operation.part != OperationPart::layer || !has_parameters_[operation.layer]) return;
-  const Layer& layer = graph_.model.layers[operation.layer];
-  const std::uint32_t owner = layer.shares() ? static_cast<std::uint32_t>(layer.weights_of) : operation.layer;
+  const std::uint32_t owner = graph_.model.parameter_owner(operation.layer);
   if (operation.phase == Phase::update)
     use.updates[owner].push_back(event);
   else if (completes_[event.operation])

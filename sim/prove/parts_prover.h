@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/layer_operations.h"
 #include "models/tensor_bytes.h"
 #include "sim/prove/gradient_ways.h"
 #include "sim/prove/layer_maps.h"
@@ -109,7 +110,6 @@ class PartsProver : public ParameterParts {
   const std::vector<const std::vector<EndpointId>*>& followed_groups(std::uint32_t pattern) const;
   /// The layers that use a layer's parameters.
   std::vector<std::uint32_t> uses_of(std::uint32_t layer) const;
-  std::uint32_t owner_of(std::uint32_t layer) const;
   /// Of a group whose members sum gradients: the devices that are followed for those of each replica, every
   /// set of them once.
   std::set<std::vector<EndpointId>> followed_sets(const std::vector<EndpointId>& group) const;
@@ -356,6 +356,7 @@ class PartsProver : public ParameterParts {
   std::vector<std::optional<OpId>> data_gradient_, loss_gradient_, weight_gradient_;  ///< by layer
   std::vector<bool> is_in_place_;  ///< by layer: whether it writes over its input
   std::vector<bool> runs_again_;   ///< by layer: whether the graph has its forward pass twice
+  LayerOperations has_;
   std::vector<bool> reads_images_;                      ///< by operation
   std::vector<std::vector<std::uint32_t>> buffers_of_;  ///< by operation: activations that it has in memory
   std::vector<Device> devices_;                                                       ///< by endpoint

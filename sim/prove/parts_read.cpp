@@ -63,8 +63,7 @@ bool PartsProver::read_output(const Device& device, TaskId t, const OpMeaning& r
 
 bool PartsProver::is_view_of(std::uint32_t layer, std::uint32_t of) const {
   if (layer == of) return true;
-  for (const Operation& op : graph_.operations)
-    if (op.layer == layer && op.phase == Phase::forward && op.part == OperationPart::layer) return false;
+  if (has_.forward[layer]) return false;
   return std::any_of(graph_.model.layers[layer].inputs.begin(), graph_.model.layers[layer].inputs.end(),
                      [&](LayerIndex input) {
                        return input != image_input && is_view_of(static_cast<std::uint32_t>(input), of);
@@ -284,13 +283,7 @@ bool PartsProver::read_view(const Device& device, TaskId t, const OpMeaning& rea
 }
 
 bool PartsProver::reads_images(LayerIndex input) const {
-  if (input == image_input) return true;
-  const auto layer = static_cast<std::uint32_t>(input);
-  const auto is_forward = [&](const Operation& op) {
-    return op.layer == layer && op.phase == Phase::forward && op.part == OperationPart::layer;
-  };
-  return std::none_of(graph_.operations.begin(), graph_.operations.end(), is_forward) &&
-         reads_images(graph_.model.layers[layer].inputs.front());
+  return has_.source_of(graph_.model, input) == image_input;
 }
 
 Box PartsProver::images_read(std::uint32_t layer, std::size_t k, const Box& work) const {
@@ -303,7 +296,7 @@ void PartsProver::read_parameters(const Device& device, TaskId t, const OpMeanin
                                   const Box& work) const {
   if (!graph_.model.layers[layer].trains()) return;
   const std::uint32_t use = layer;
-  layer = owner_of(layer);
+  layer = graph_.model.parameter_owner(layer);
   const RoleOrder& order = order_.of(device.role);
   std::vector<Box> wanted{work};
   if (const auto own = device.updates.find(layer); own != device.updates.end()) {

@@ -77,15 +77,10 @@ const std::vector<const std::vector<EndpointId>*>& PartsProver::followed_groups(
   return it->second;
 }
 
-std::uint32_t PartsProver::owner_of(std::uint32_t layer) const {
-  const Layer& of = graph_.model.layers[layer];
-  return of.shares() ? static_cast<std::uint32_t>(of.weights_of) : layer;
-}
-
 std::vector<std::uint32_t> PartsProver::uses_of(std::uint32_t layer) const {
   std::vector<std::uint32_t> uses;
   for (std::uint32_t i = 0; i < graph_.model.layers.size(); ++i)
-    if (owner_of(i) == layer) uses.push_back(i);
+    if (graph_.model.parameter_owner(i) == layer) uses.push_back(i);
   return uses;
 }
 

@@ -31,6 +31,7 @@ PartsProver::PartsProver(const Plan& plan, const TrainingGraph& graph, const Mac
       weight_gradient_(graph.model.layers.size()),
       is_in_place_(graph.model.layers.size(), false),
       runs_again_(graph.model.layers.size(), false),
+      has_(graph),
       reads_images_(graph.operations.size(), false),
       buffers_of_(graph.operations.size()),
       devices_(machine.endpoint_count()),

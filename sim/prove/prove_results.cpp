@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/layer_operations.h"
 #include "models/tensor_bytes.h"
 
 namespace convoy::inline prove {
@@ -101,13 +102,7 @@ class ResultProver {
         made_(plan.roles.size()),
         carried_(plan.communications.size()),
         summands_(graph.model.layers.size()),
-        has_forward_(graph.model.layers.size(), false),
-        has_data_gradient_(graph.model.layers.size(), false) {
-    for (const Operation& operation : graph.operations) {
-      if (operation.part != OperationPart::layer) continue;
-      if (operation.phase == Phase::forward) has_forward_[operation.layer] = true;
-      if (operation.phase == Phase::data_gradient) has_data_gradient_[operation.layer] = true;
-    }
+        has_(graph) {
     for (const Role& role : plan.roles) {
       std::vector<bool>& runs = is_here_.emplace_back(graph.model.layers.size(), false);
       for (const Task& task : role.program)
@@ -293,7 +288,7 @@ class ResultProver {
   }
   bool hands_on(std::uint32_t from, std::uint32_t to, std::uint32_t r) const {
     if (from == to) return true;
-    if (from < to || has_data_gradient_[from] || (has_forward_[from] && !is_here_[r][from])) return false;
+    if (from < to || has_.data_gradient[from] || (has_.forward[from] && !is_here_[r][from])) return false;
     const std::vector<LayerIndex>& inputs = graph_.model.layers[from].inputs;
     return std::any_of(inputs.begin(), inputs.end(), [&](LayerIndex input) {
       return input != image_input && hands_on(static_cast<std::uint32_t>(input), to, r);
@@ -368,7 +363,7 @@ class ResultProver {
   std::vector<std::optional<std::vector<Content>>> carried_;        ///< by communication
   /// By layer: what is added up in the gradient of its output, where several layers read it.
   std::vector<std::vector<Content>> summands_;
-  std::vector<bool> has_forward_, has_data_gradient_;  ///< by layer: whether they are operations
+  LayerOperations has_;
   std::vector<std::vector<bool>> is_here_;             ///< by role and layer
   /// By role and pass, of those whose results go: the place after their last operation.
   std::vector<std::map<std::uint32_t, std::uint32_t>> pass_ends_;

@@ -56,10 +56,8 @@ class ServedRoleFinder {
                                 graph_.model.layers[operation.layer].name));
     if (operation.part != OperationPart::layer) return;
     if (completes_[means.operation]) use.gradients[means.operation].push_back(step);
-    const Layer& layer = graph_.model.layers[operation.layer];
     if (operation.phase == Phase::forward || operation.phase == Phase::data_gradient)
-      use.reads[layer.shares() ? static_cast<std::uint32_t>(layer.weights_of) : operation.layer].push_back(
-          step);
+      use.reads[graph_.model.parameter_owner(operation.layer)].push_back(step);
   }
 
  private:

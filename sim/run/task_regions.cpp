@@ -83,7 +83,7 @@ std::optional<std::uint64_t> TaskRegions::version_of(std::uint32_t role, const O
   }
   if (means.act != Act::compute || means.operation == no_meaning) return std::nullopt;
   const Operation& operation = graph_.operations[means.operation];
-  const std::uint32_t layer = tensors_.owner_of(operation.layer);
+  const std::uint32_t layer = graph_.model.parameter_owner(operation.layer);
   if (operation.part != OperationPart::layer || graph_.model.layers[layer].parameters.empty())
     return std::nullopt;
   if (operation.phase == Phase::update) return updates_[layer]++;

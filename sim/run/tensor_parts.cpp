@@ -12,23 +12,11 @@ TensorParts::TensorParts(const TrainingGraph& graph, std::int64_t images, bool h
     : graph_(graph),
       maps_(graph, images),
       has_image_views_(has_image_views),
-      has_forward_(graph.model.layers.size(), false),
-      has_gradient_(graph.model.layers.size(), false),
+      has_(graph),
       reads_images_(graph.operations.size(), false) {
-  for (const Operation& operation : graph.operations) {
-    if (operation.part != OperationPart::layer) continue;
-    if (operation.phase == Phase::forward) has_forward_[operation.layer] = true;
-    if (operation.phase == Phase::data_gradient || operation.phase == Phase::weight_gradient)
-      has_gradient_[operation.layer] = true;
-  }
   for (const Buffer& buffer : graph.buffers)
     if (buffer.role == BufferRole::image)
       for (const OpId operation : buffer.uses) reads_images_[operation] = true;
-}
-
-std::uint32_t TensorParts::owner_of(std::uint32_t layer) const {
-  const Layer& of = graph_.model.layers[layer];
-  return of.shares() ? static_cast<std::uint32_t>(of.weights_of) : layer;
 }
 
 void TensorParts::add_output(LayerIndex layer, const Box& box, Parts& parts) const {
@@ -37,7 +25,7 @@ void TensorParts::add_output(LayerIndex layer, const Box& box, Parts& parts) con
     return;
   }
   const auto l = static_cast<std::uint32_t>(layer);
-  if (has_forward_[l]) {
+  if (has_.forward[l]) {
     parts.push_back({Tensor::output, l, box});
     return;
   }
@@ -48,7 +36,7 @@ void TensorParts::add_output(LayerIndex layer, const Box& box, Parts& parts) con
 void TensorParts::add_gradient(LayerIndex layer, const Box& box, Parts& parts) const {
   if (layer == image_input) return;
   const auto l = static_cast<std::uint32_t>(layer);
-  if (has_gradient_[l]) {
+  if (has_.data_gradient[l] || has_.weight_gradient[l]) {
     parts.push_back({Tensor::output_gradient, l, box});
     return;
   }
@@ -61,7 +49,7 @@ void TensorParts::add_parameters(std::uint32_t layer, Tensor tensor, const Box& 
   if (of.parameters.empty() && !of.shares()) return;
   Box box = maps_.work(layer);
   box[Box::channels] = work[Box::channels], box[Box::inputs] = work[Box::inputs];
-  parts.push_back({tensor, owner_of(layer), std::move(box)});
+  parts.push_back({tensor, graph_.model.parameter_owner(layer), std::move(box)});
 }
 
 TensorParts::Parts TensorParts::reads(OpId id, const Box& work) const {
@@ -91,7 +79,7 @@ TensorParts::Parts TensorParts::reads(OpId id, const Box& work) const {
     const auto kept = [&](LayerIndex input, const auto& self) -> bool {
       if (input == image_input) return reads_images_[id];
       const auto l = static_cast<std::uint32_t>(input);
-      if (!has_forward_[l]) {
+      if (!has_.forward[l]) {
         const std::vector<LayerIndex>& of = graph_.model.layers[l].inputs;
         return std::any_of(of.begin(), of.end(), [&](LayerIndex next) { return self(next, self); });
       }
@@ -141,7 +129,7 @@ TensorParts::Parts TensorParts::writes(OpId id, const Box& work) const {
 TensorParts::Parts TensorParts::parts_of(const CommMeaning::Result& result, const Box& box) const {
   Parts parts;
   const auto layer = static_cast<LayerIndex>(result.layer);
-  const bool is_view = has_image_views_ && !has_forward_[result.layer];
+  const bool is_view = has_image_views_ && !has_.forward[result.layer];
   if (result.operation == no_meaning) {
     add_output(is_view ? layer : image_input, box, parts);
     return parts;
@@ -170,7 +158,7 @@ Box TensorParts::whole(const Part& part) const {
 
 Box TensorParts::whole(const CommMeaning::Result& result) const {
   if (result.operation == no_meaning) {
-    const bool is_view = has_image_views_ && !has_forward_[result.layer];
+    const bool is_view = has_image_views_ && !has_.forward[result.layer];
     return is_view ? maps_.tensor(result.layer) : maps_.image_tensor();
   }
   const Phase phase = graph_.operations[result.operation].phase;

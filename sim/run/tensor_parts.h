@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "models/layer_operations.h"
 #include "sim/plan/meaning.h"
 #include "sim/prove/layer_maps.h"
 
@@ -29,8 +30,6 @@ class TensorParts {
   static bool is_of_parameters(Tensor tensor) {
     return tensor == Tensor::parameters || tensor == Tensor::parameter_gradients;
   }
-  /// Whose parameters a layer uses.
-  std::uint32_t owner_of(std::uint32_t layer) const;
   /// @param work the part of the layer's work that the operation does
   Parts reads(OpId operation, const prove::Box& work) const;
   Parts writes(OpId operation, const prove::Box& work) const;
@@ -47,8 +46,8 @@ class TensorParts {
   const TrainingGraph& graph_;
   const prove::LayerMaps maps_;
   bool has_image_views_;
-  std::vector<bool> has_forward_, has_gradient_;  ///< by layer: whether it has such operations of its own
-  std::vector<bool> reads_images_;                ///< by operation
+  LayerOperations has_;
+  std::vector<bool> reads_images_;  ///< by operation
 };
 
 }  // namespace convoy::runs

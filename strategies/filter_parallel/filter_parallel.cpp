@@ -49,13 +49,10 @@ class FilterParallel : public Annotator {
     return "filter_parallel splits each layer's own filters";
   }
 
-  const GradientSync* sums() const override {
-    return options_.placed.replicas > 1 ? &options_.placed.sync : nullptr;
-  }
+  const GradientSync* sums() const override { return options_.placed.sums(); }
 
   Annotation annotate(const StrategyInput& input) const override {
-    const std::uint32_t devices =
-        options_.placed.devices_a_replica(input.machine.devices.size(), std::nullopt);
+    const std::uint32_t devices = options_.placed.devices_a_replica(input.machine.devices.size());
     if (options_.master >= devices)
       throw InputError(
           options_.master_pos,

@@ -83,31 +83,21 @@ class HypergraphStrategy : public Annotator {
   }
 
   std::optional<StepFloor> floor(const BatchSpec& batch, CostTable& table) const override {
-    const std::int64_t parts = options_.parts.value_or(table.device_count() / options_.placed.replicas);
-    const std::optional<std::int64_t> images = options_.placed.images_if_whole(batch, parts);
-    if (!images) return std::nullopt;
-    const double step_s = node_chain_s(table, static_cast<double>(*images), parts);
-    return StepFloor{
-        step_s, batch.over(parts * options_.placed.replicas),
-        fmt::format("at least {} a step for layers that wait for each other", format_time(step_s))};
+    return options_.placed.floor(
+        batch, table, options_.parts, "layers",
+        [&](double images, std::int64_t parts) { return node_chain_s(table, images, parts); });
   }
 
   std::string_view refuses_shared_parameters() const override {
     return "a hypergraph places each layer with parameters of its own";
   }
 
-  const GradientSync* sums() const override {
-    return options_.placed.replicas > 1 ? &options_.placed.sync : nullptr;
-  }
+  const GradientSync* sums() const override { return options_.placed.sums(); }
 
   Annotation annotate(const StrategyInput& input) const override {
     const auto devices = static_cast<std::uint32_t>(input.machine.devices.size());
     const PlacedReplicas& placed = options_.placed;
-    if (options_.parts.value_or(0) > devices)
-      throw InputError(options_.parts_pos, fmt::format("strategy.parts: {} parts need a device each, and the "
-                                                       "cluster has {}; at most {} here",
-                                                       *options_.parts, devices, devices));
-    const std::uint32_t parts = placed.devices_a_replica(devices, options_.parts);
+    const std::uint32_t parts = placed.devices_a_replica(devices, options_.parts, options_.parts_pos);
     if (parts > max_parts)
       throw InputError(options_.parts_pos,
                        fmt::format("strategy.parts: the cluster has {} devices, and a network is cut into at "

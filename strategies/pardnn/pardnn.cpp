@@ -256,31 +256,20 @@ class Pardnn : public Annotator {
 
   /// Operations that are placed whole take at least the longest path of them.
   std::optional<StepFloor> floor(const BatchSpec& batch, CostTable& table) const override {
-    const std::int64_t parts = options_.parts.value_or(table.device_count() / options_.placed.replicas);
-    const std::optional<std::int64_t> images = options_.placed.images_if_whole(batch, parts);
-    if (!images) return std::nullopt;
-    const double step_s = table.quickest(static_cast<double>(*images)).chain_s;
-    return StepFloor{
-        step_s, batch.over(parts * options_.placed.replicas),
-        fmt::format("at least {} a step for operations that wait for each other", format_time(step_s))};
+    return options_.placed.floor(batch, table, options_.parts, "operations",
+                                 [&](double images, std::int64_t) { return table.quickest(images).chain_s; });
   }
 
   std::string_view refuses_shared_parameters() const override {
     return "pardnn places each layer with parameters of its own";
   }
 
-  const GradientSync* sums() const override {
-    return options_.placed.replicas > 1 ? &options_.placed.sync : nullptr;
-  }
+  const GradientSync* sums() const override { return options_.placed.sums(); }
 
   Annotation annotate(const StrategyInput& input) const override {
-    const auto devices = static_cast<std::uint32_t>(input.machine.devices.size());
     const PlacedReplicas& placed = options_.placed;
-    if (options_.parts.value_or(0) > devices)
-      throw InputError(options_.parts_pos,
-                       fmt::format("strategy.parts: {} parts need as many devices; the cluster has {}",
-                                   *options_.parts, devices));
-    const std::uint32_t parts = placed.devices_a_replica(devices, options_.parts);
+    const std::uint32_t parts =
+        placed.devices_a_replica(input.machine.devices.size(), options_.parts, options_.parts_pos);
     const auto images = static_cast<double>(placed.images(input.batch, parts));
     check_plan_size(input, placed.micro_batches);
     if (parts == 1) return annotate_undivided(input, placed);

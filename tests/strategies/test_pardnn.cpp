@@ -180,9 +180,10 @@ TEST_CASE("messages are priced by the ways between the devices") {
 }
 
 TEST_CASE("pardnn on more parts than devices is an error") {
-  CHECK_THROWS_WITH_AS(experiment(branched_model, 2, ", parts: 3"),
-                       "strategy:1:23: strategy.parts: 3 parts need as many devices; the cluster has 2",
-                       InputError);
+  CHECK_THROWS_WITH_AS(
+      experiment(branched_model, 2, ", parts: 3"),
+      "strategy:1:23: strategy.parts: 3 parts need a device each, and the cluster has 2; at most 2 here",
+      InputError);
 }
 
 TEST_CASE("pardnn: a refinement that a method does not have cannot be left out") {
