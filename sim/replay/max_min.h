@@ -112,7 +112,6 @@ class MaxMin {
     double limit_Bps = infinite;
     bool alone = true;  ///< its bundles cross no other bottleneck, and all bundles that cross it are its own
     std::uint32_t solve_place = none;
-    double capacity_Bps() const { return of_each_flow ? bandwidth_Bps * weight : bandwidth_Bps; }
     double share_Bps() const { return of_each_flow ? bandwidth_Bps : bandwidth_Bps / weight; }
   };
   struct EndPlace {
@@ -132,7 +131,7 @@ class MaxMin {
   };
   struct LinkShare {
     double share_Bps;
-    std::uint32_t place;                            ///< in solved_links_
+    std::uint32_t place;  ///< in solved_links_; of the only bundle that crosses the link, in uses_
     bool operator<(const LinkShare& other) const {  // std's heaps have the largest in front
       return share_Bps != other.share_Bps ? share_Bps > other.share_Bps : place > other.place;
     }
@@ -167,6 +166,7 @@ class MaxMin {
   void open_links();
   void fill();
   void fix(SolvedLink& link, double share_Bps);
+  void fix(SolvedBundle& solved, std::uint32_t bottleneck, double rate_Bps);
   bool add_who_disagrees();
   bool disagrees(const SolvedLink& solved, const Bundle& other) const;
   void take_solution(double now_s);
@@ -189,6 +189,8 @@ class MaxMin {
   std::vector<SolvedBundle> solved_bundles_;
   std::vector<SolvedLink> solved_links_;
   std::vector<LinkShare> shares_;
+  std::vector<LinkShare> limits_;  ///< of bundles, by links that no other bundle crosses
+  std::size_t open_bundles_ = 0;   ///< whose rate is not known yet
 };
 
 }  // namespace convoy::replays

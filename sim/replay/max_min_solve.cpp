@@ -38,20 +38,28 @@ bool MaxMin::add_to_solve(std::uint32_t l) {
   return solved_bundles_.size() > before;
 }
 
-/// Computes what the bundles to be solved find on their links.
+/// Computes what the bundles to be solved find on their links. A link that one bundle alone crosses is only a limit of it.
 void MaxMin::open_links() {
-  for (SolvedBundle& solved : solved_bundles_) {
+  limits_.clear();
+  for (std::uint32_t place = 0; place < solved_bundles_.size(); ++place) {
+    SolvedBundle& solved = solved_bundles_[place];
     solved.bottleneck = none;
-    for (const Use& use : uses_of(bundles_[solved.bundle])) {
-      Link& link = links_[use.link];
-      if (link.solve_place != none) continue;
-      link.solve_place = static_cast<std::uint32_t>(solved_links_.size());
-      solved_links_.push_back({use.link, 0, 0, 0, 0});
+    LinkShare limit{infinite, none};
+    const Bundle& bundle = bundles_[solved.bundle];
+    for (std::uint32_t u = bundle.first_use; u < bundle.first_use + bundle.use_count; ++u) {
+      Link& link = links_[uses_[u].link];
+      if (link.crossings.size() == 1) {
+        if (const double share_Bps = link.share_Bps(); share_Bps < limit.share_Bps) limit = {share_Bps, u};
+      } else if (link.solve_place == none) {
+        link.solve_place = static_cast<std::uint32_t>(solved_links_.size());
+        solved_links_.push_back({uses_[u].link, 0, 0, 0, 0});
+      }
     }
+    if (limit.place != none) limits_.push_back(limit);
   }
   for (SolvedLink& solved : solved_links_) {
     const Link& link = links_[solved.link];
-    solved = {solved.link, link.capacity_Bps(), 0, 0, 0};
+    solved = {solved.link, link.bandwidth_Bps, 0, 0, 0};
     for (const Crossing& crossing : link.crossings) {
       const Bundle& bundle = bundles_[crossing.bundle];
       const double weight = static_cast<double>(bundle.flow_count) * uses_[crossing.use].multiplicity;
@@ -63,18 +71,32 @@ void MaxMin::open_links() {
   }
 }
 
-/// Progressive filling: the link that offers the least decides the rate of its bundles, then the next one.
+/// Progressive filling: the link that offers the least, or the smallest limit, decides the rate of its bundles, then the
+/// next one.
 void MaxMin::fill() {
   const auto share_of = [](const SolvedLink& link) {
     return std::max(0.0, link.left_Bps) / link.open_weight;
   };
+  const auto take = [](std::vector<LinkShare>& from) {
+    std::pop_heap(from.begin(), from.end());
+    const LinkShare least = from.back();
+    from.pop_back();
+    return least;
+  };
   shares_.clear();
   for (std::uint32_t i = 0; i < solved_links_.size(); ++i) shares_.push_back({share_of(solved_links_[i]), i});
   std::make_heap(shares_.begin(), shares_.end());
-  while (!shares_.empty()) {
-    std::pop_heap(shares_.begin(), shares_.end());
-    const LinkShare least = shares_.back();
-    shares_.pop_back();
+  std::make_heap(limits_.begin(), limits_.end());
+  open_bundles_ = solved_bundles_.size();
+  while (open_bundles_ > 0) {
+    if (shares_.empty() || (!limits_.empty() && limits_.front().share_Bps < shares_.front().share_Bps)) {
+      const LinkShare least = take(limits_);
+      const std::uint32_t link = uses_[least.place].link;
+      SolvedBundle& solved = solved_bundles_[bundles_[links_[link].crossings.front().bundle].solve_place];
+      if (solved.bottleneck == none) fix(solved, link, least.share_Bps);
+      continue;
+    }
+    const LinkShare least = take(shares_);
     SolvedLink& link = solved_links_[least.place];
     if (link.open_weight <= 0) continue;
     const double share_Bps = share_of(link);
@@ -93,18 +115,25 @@ void MaxMin::fix(SolvedLink& link, double share_Bps) {
     const Bundle& bundle = bundles_[crossing.bundle];
     if (bundle.solve_place == none) continue;
     SolvedBundle& solved = solved_bundles_[bundle.solve_place];
-    if (solved.bottleneck != none) continue;
-    solved.bottleneck = link.link;
-    solved.rate_Bps = share_Bps;
-    for (const Use& use : uses_of(bundle)) {
-      SolvedLink& crossed = solved_links_[links_[use.link].solve_place];
-      const double weight = static_cast<double>(bundle.flow_count) * use.multiplicity;
-      crossed.left_Bps -= weight * share_Bps;
-      crossed.open_weight -= weight;
-      crossed.fastest_Bps = std::max(crossed.fastest_Bps, share_Bps);
-    }
+    if (solved.bottleneck == none) fix(solved, link.link, share_Bps);
   }
   link.left_Bps = 0;
+}
+
+void MaxMin::fix(SolvedBundle& solved, std::uint32_t bottleneck, double rate_Bps) {
+  solved.bottleneck = bottleneck;
+  solved.rate_Bps = rate_Bps;
+  --open_bundles_;
+  const Bundle& bundle = bundles_[solved.bundle];
+  for (const Use& use : uses_of(bundle)) {
+    const std::uint32_t place = links_[use.link].solve_place;
+    if (place == none) continue;  // no other bundle crosses it
+    SolvedLink& crossed = solved_links_[place];
+    const double weight = static_cast<double>(bundle.flow_count) * use.multiplicity;
+    crossed.left_Bps -= weight * rate_Bps;
+    crossed.open_weight -= weight;
+    crossed.fastest_Bps = std::max(crossed.fastest_Bps, rate_Bps);
+  }
 }
 
 /// Whether a bundle whose rate was taken as fixed contradicts a link whose other bundles were solved: its
@@ -114,8 +143,8 @@ bool MaxMin::disagrees(const SolvedLink& solved, const Bundle& other) const {
   const double rate_Bps = links_[other.bottleneck].rate_Bps;
   if (solved.share_Bps > 0 && rate_Bps > solved.share_Bps * (1 + equal_rates)) return true;
   if (other.bottleneck != solved.link)
-    return solved.left_Bps < -equal_rates * links_[solved.link].capacity_Bps();
-  return solved.left_Bps > equal_rates * links_[solved.link].capacity_Bps() ||
+    return solved.left_Bps < -equal_rates * links_[solved.link].bandwidth_Bps;
+  return solved.left_Bps > equal_rates * links_[solved.link].bandwidth_Bps ||
          solved.fastest_Bps > rate_Bps * (1 + equal_rates);
 }
 
@@ -137,15 +166,21 @@ void MaxMin::take_solution(double now_s) {
   for (const SolvedBundle& solved : solved_bundles_) {
     Bundle& bundle = bundles_[solved.bundle];
     bundle.solve_place = none;
-    if (bundle.bottleneck == solved.bottleneck) continue;
+    const std::uint32_t before = bundle.bottleneck;
+    if (before == solved.bottleneck) continue;
     detach(solved.bundle, now_s);
+    if (before != none) schedule(before);
     attach(solved.bundle, solved.bottleneck, now_s);
   }
   for (const SolvedBundle& solved : solved_bundles_) set_rate(solved.bottleneck, solved.rate_Bps, now_s);
-  for (const SolvedLink& solved : solved_links_) {
-    links_[solved.link].solve_place = none;
-    schedule(solved.link);
-  }
+  for (const SolvedLink& solved : solved_links_) links_[solved.link].solve_place = none;
+  for (const SolvedBundle& solved :
+       solved_bundles_)  // links of one bundle that decide, or have promised too much
+    for (const Use& use : uses_of(bundles_[solved.bundle])) {
+      const Link& link = links_[use.link];
+      if (link.crossings.size() == 1 && (use.link == solved.bottleneck || link.share_Bps() < link.floor_Bps))
+        solved_links_.push_back({use.link, 0, 0, 0, 0});
+    }
   for (const SolvedLink& solved : solved_links_) find_alone(solved.link);
   for (const SolvedLink& solved : solved_links_) promise_rate_unless_alone(solved.link);
   for (const SolvedLink& solved : solved_links_)
