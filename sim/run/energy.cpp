@@ -16,16 +16,17 @@ constexpr double memory_bound_share = 0.64;
 /// Mean power of a program's operations on a device, if it has any.
 std::optional<double> mean_power_w(const TimedProgram& timed) {
   const DeviceType& device = timed.device;
-  DeviceType unlimited = device;
-  unlimited.memory_bandwidth_Bps *= 1e9;
+  TimedProgram unlimited = timed;
+  unlimited.device.memory_bandwidth_Bps *= 1e9;
   double time_s = 0, arithmetic_s = 0;
   const std::shared_ptr<const std::vector<double>> times_s = program_times_s(timed);
-  auto next_s = times_s->begin();
+  const std::shared_ptr<const std::vector<double>> unlimited_s = program_times_s(unlimited);
+  std::size_t next = 0;
   for (TaskId t = 0; t < timed.program.size(); ++t)
-    for (const PlanOp& op : timed.program[t].ops) {
-      const double op_s = *next_s++;
+    for (std::size_t i = 0; i < timed.program[t].ops.size(); ++i, ++next) {
+      const double op_s = (*times_s)[next];
       time_s += timed.times(t) * op_s;
-      arithmetic_s += timed.times(t) * std::min(op_s, timed.cost.time_s(op.work, op.images, unlimited));
+      arithmetic_s += timed.times(t) * std::min(op_s, (*unlimited_s)[next]);
     }
   if (time_s <= 0) return std::nullopt;
   const double share = (arithmetic_s + memory_bound_share * (time_s - arithmetic_s)) / time_s;
