@@ -125,6 +125,7 @@ std::vector<std::size_t> missing_points(Store& store, const SweepOptions& option
   const std::vector<std::string>& keys = store.subject().keys;
   std::set<std::string_view> seen;
   std::vector<std::size_t> missing, damaged;
+  const Store::Reading reading(store);
   for (std::size_t i = options.shard.index - 1; i < keys.size(); i += options.shard.of) {
     if (store.has(keys[i], options.trace) || !seen.insert(keys[i]).second) continue;
     missing.push_back(i);
@@ -308,6 +309,7 @@ Results load_results(Store& store, const Experiment* experiment) {
   results.manifest = subject.manifest;
   results.points = static_cast<std::int64_t>(subject.keys.size());
   Sha256 rows;
+  const Store::Reading reading(store);
   for (std::size_t i = 0; i < subject.keys.size(); ++i) {
     const auto coordinates = [&] {
       return experiment ? experiment->coordinates(i) : parse_yaml(subject.points[i], store.name()).entries;

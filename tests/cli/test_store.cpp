@@ -222,6 +222,36 @@ TEST_CASE("store: table runs has the columns of results.csv, and its values") {
   }
 }
 
+TEST_CASE("store: rows as large as a point's fill their pages") {
+  const Workplace place;
+  constexpr std::size_t rows = 300, row_bytes = 2000;
+  const std::string file = (place.path() / "results.sqlite").string();
+  {
+    convoy::Store store(file, convoy::Database::Mode::write);
+    const std::string result(row_bytes, 'r');
+    for (std::size_t i = 0; i < rows; ++i) store.put(std::to_string(i), {result, "m", {}});
+  }
+  CHECK(fs::file_size(file) < 1.5 * rows * row_bytes);  // one row a page of SQLite's own 4 KiB: 2.2
+}
+
+TEST_CASE("store: while rows are read in one transaction, it and others can change them") {
+  const Workplace place;
+  const std::string file = (place.path() / "results.sqlite").string();
+  convoy::Store store(file, convoy::Database::Mode::write);
+  store.put("a", {"1", "m", {}});
+  store.commit();
+  {
+    const convoy::Store::Reading reading(store);
+    CHECK(store.run("a", false)->result == "1");
+    convoy::Store(file, convoy::Database::Mode::write).put("b", {"2", "m", {}});
+    CHECK_FALSE(store.run("b", false));  // has been written since
+    store.put("c", {"3", "m", {}});
+    CHECK(store.run("b", false)->result == "2");
+  }
+  store.commit();
+  CHECK(convoy::Store(file, convoy::Database::Mode::read).run("c", false)->result == "3");
+}
+
 TEST_CASE("shards: joined they are one run, byte for byte, whatever their number") {
   const Workplace place;
   place.file("e.yaml", sweep_of("[8, 16, 32]"));

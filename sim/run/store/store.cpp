@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <utility>
 
 #include "sim/base/clean_text.h"
 #include "sim/base/digest.h"
@@ -51,7 +52,6 @@ Store::Store(const std::string& file, Database::Mode mode, const std::string& na
     : database_(file, mode, name) {
   const std::int64_t id = database_.number("PRAGMA application_id");
   if (id == 0 && mode == Database::Mode::write && database_.number("PRAGMA schema_version") == 0) {
-    database_.run("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL");
     make_tables();
   } else if (id != application_id) {
     throw OutputError(fmt::format("{}: is not convoy's; `convoy run --fresh` replaces it", database_.name()));
@@ -73,8 +73,10 @@ Store::~Store() {
   }
 }
 
-/// All or nothing: a store whose creation was not finished is created again.
+/// All or nothing: a store whose creation was not finished is created again. Of SQLite's own 4 KiB, the row of a point
+/// (2 kB where devices are equal) would fill hardly more than half.
 void Store::make_tables() {
+  database_.run("PRAGMA page_size=16384; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL");
   std::string sql;
   for (const Table& table : tables) sql += std::string(table.sql) + ';';
   database_.run(fmt::format("BEGIN; PRAGMA application_id={}; PRAGMA user_version={};{}COMMIT;",
@@ -157,9 +159,27 @@ void Store::set_subject(StoreSubject subject) {
 void Store::changed() {
   commit_old();
   if (in_transaction_) return;
+  end_reading();
   database_.run("BEGIN IMMEDIATE; DELETE FROM about WHERE name = 'written'");
   in_transaction_ = true;
   begun_ = std::chrono::steady_clock::now();
+}
+
+void Store::begin_reading() {
+  if (in_transaction_ || is_reading_) return;
+  database_.run("BEGIN");
+  is_reading_ = true;
+}
+
+void Store::end_reading() {
+  if (std::exchange(is_reading_, false)) database_.run("COMMIT");
+}
+
+Store::Reading::~Reading() {
+  try {
+    store_.end_reading();
+  } catch (const OutputError&) {  // of a transaction that has written nothing
+  }
 }
 
 void Store::commit_old() {

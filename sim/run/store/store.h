@@ -91,6 +91,18 @@ class Store {
   void write_table(const Results& results);
   void commit();
   void commit_old();  ///< what has waited for a while
+  /// Until it goes, or the store is changed, all that is read is read in one transaction: SQLite then locks the
+  /// file once, and not once a row.
+  class Reading {
+   public:
+    explicit Reading(Store& store) : store_(store) { store.begin_reading(); }
+    ~Reading();
+    Reading(const Reading&) = delete;
+    Reading& operator=(const Reading&) = delete;
+
+   private:
+    Store& store_;
+  };
   const std::string& name() const { return database_.name(); }
 
  private:
@@ -98,13 +110,15 @@ class Store {
   void check_tables();
   void load_subject();
   void changed();
+  void begin_reading();
+  void end_reading();
 
   Database database_;
   std::optional<StoreSubject> subject_;
   std::string subject_digest_, found_digest_, read_digest_;
   CheckedRows points_{database_, "points", 3}, failures_{database_, "failures", 3},
       traces_{database_, "traces", 2};
-  bool in_transaction_ = false;
+  bool in_transaction_ = false, is_reading_ = false;
   std::chrono::steady_clock::time_point begun_{};
 };
 
