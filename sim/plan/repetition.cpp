@@ -120,6 +120,19 @@ std::vector<double> times_of_communications(const Plan& plan) {
   return times;
 }
 
+std::vector<double> step_bytes(const Plan& plan) {
+  std::vector<double> bytes(plan.patterns.size(), 0.0);
+  const std::vector<double> times = times_of_communications(plan);
+  for (CommId c = 0; c < plan.communications.size(); ++c) {
+    const Communication& comm = plan.communications[c];
+    if (plan.endless())
+      bytes[comm.pattern] = comm.bytes * plan.endless()->uses_per_step[comm.pattern];
+    else
+      bytes[comm.pattern] += times[c] * comm.bytes / plan.steps;
+  }
+  return bytes;
+}
+
 Plan with_more_listed(Plan plan, std::uint64_t periods) {
   const RepeatedTasks* repeats = left_out(plan);
   if (repeats == nullptr || periods == 0) return plan;

@@ -20,6 +20,10 @@ bool leaves_only_computing_out(const Plan& plan);
 /// number in a step.
 std::vector<double> times_of_communications(const Plan& plan);
 
+/// The bytes that the communications of each pattern carry in a step. Those of one pattern in an endless run
+/// are equal.
+std::vector<double> step_bytes(const Plan& plan);
+
 /// The same step with this many more periods listed in its programs, or with all of them if fewer are left
 /// out. The tasks and messages have the names that they would have had, but other numbers in the lists of the
 /// plan.

@@ -18,21 +18,6 @@
 namespace convoy::inline replays {
 namespace {
 
-/// The bytes that the communications of each pattern carry in a step. Those of one pattern in an endless run
-/// are equal.
-std::vector<double> step_bytes(const Plan& plan) {
-  std::vector<double> bytes(plan.patterns.size(), 0.0);
-  const std::vector<double> times = times_of_communications(plan);
-  for (CommId c = 0; c < plan.communications.size(); ++c) {
-    const Communication& comm = plan.communications[c];
-    if (plan.endless())
-      bytes[comm.pattern] = comm.bytes * plan.endless()->uses_per_step[comm.pattern];
-    else
-      bytes[comm.pattern] += times[c] * comm.bytes / plan.steps;
-  }
-  return bytes;
-}
-
 /// Adds the bytes of an all-to-all; a plan with a service has none.
 void count_bytes(const Plan& plan, const FlowTable& table, const AllToAllFlows& flows, double pattern_bytes,
                  ReplayResult& result) {

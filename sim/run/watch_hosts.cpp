@@ -7,6 +7,7 @@
 
 #include "sim/lowering/input_feed.h"
 #include "sim/plan/process_memory.h"
+#include "sim/plan/repetition.h"
 #include "sim/replay/traffic.h"
 #include "sim/run/repeated_curve.h"
 #include "sim/run/timeline.h"
@@ -73,23 +74,23 @@ class StretchCurves {
     }
   }
 
-  /// Without a common step each device goes through its program at a pace of its own. Messages with no way to go do
-  /// not count.
+  /// Without a place in a common step messages count with their mean: those of a service as often as each device goes
+  /// through its program. Messages with no way to go do not count.
   void add_messages_of_paces() {
     const std::vector<bool> is_answer = patterns_of_answers(plan_);
     Route route;
-    for (const Communication& communication : plan_.communications)
-      for (const Pattern& pattern = plan_.patterns[communication.pattern];
-           const std::vector<EndpointId>& group : pattern.groups)
-        for (const Round& round : pattern.rounds)
+    const std::vector<double> bytes = step_bytes(plan_);
+    for (std::size_t p = 0; p < plan_.patterns.size(); ++p)
+      for (const std::vector<EndpointId>& group : plan_.patterns[p].groups)
+        for (const Round& round : plan_.patterns[p].rounds)
           round.for_each_message([&](std::uint32_t from, std::uint32_t to, double fraction) {
             const EndpointId sender = group[from], receiver = group[to];
             if (machine_.host_of(sender) == machine_.host_of(receiver)) return;
             machine_.router->route(sender, receiver, route);
             if (route.links.empty()) return;
-            const bool from_client = sender < machine_.devices.size() && !is_answer[communication.pattern];
-            const double rate_Bps = communication.bytes * fraction * round.repeat / step_s_ *
-                                    replayed_.pace[from_client ? sender : receiver];
+            const bool from_client = sender < machine_.devices.size() && !is_answer[p];
+            const double times = plan_.service() ? replayed_.pace[from_client ? sender : receiver] : 1;
+            const double rate_Bps = bytes[p] * fraction * round.repeat / step_s_ * times;
             hosts_[machine_.host_of(sender)].sent.add(rate_Bps);
             hosts_[machine_.host_of(receiver)].received.add(rate_Bps);
           });

@@ -130,13 +130,13 @@ TEST_CASE("monitor: phases and changes have the same bytes and work in intervals
 }
 
 TEST_CASE("monitor: a minute's bytes, work and memory are the replay's, whatever the strategy") {
-  std::size_t placed = 0, served = 0;
-  for_random_plans(2, [&](const lab::Experiment& experiment, Dice&) {
+  std::size_t placed = 0, served = 0, endless = 0;
+  const auto law = [&](const lab::Experiment& experiment, Dice&) {
     const Plan& plan = experiment.plan();
     const Machine& machine = experiment.machine();
     const ReplayResult replayed = replay(plan, machine, experiment.cost(), {});
     if (replayed.step_time_s <= 0) return;
-    (plan.service() ? served : placed) += 1;
+    (plan.service() ? served : plan.endless() ? endless : placed) += 1;
     // Whole steps, so that the mean is a step's.
     const double every_s = 3 * plan.steps * replayed.step_time_s;
     const std::vector<MonitoredHost> hosts =
@@ -170,7 +170,17 @@ TEST_CASE("monitor: a minute's bytes, work and memory are the replay's, whatever
     CHECK(lab::same(all_sent, all_received));
     for (std::size_t d = 0; d < machine.devices.size(); ++d) busy_s += replayed.endpoints[d].running_s();
     CHECK(lab::same(all_busy_s, busy_s));
-  });
+  };
+  for_random_plans(2, law);
+  Dice dice(1);
+  for (const char* const weights : {"stash", "double_buffered"})
+    for (const int replicas : {1, 2})
+      law(lab::Experiment(custom_model(4, 300'000), star(4, "8Gbps", "1ms"),
+                          fmt::format("{{kind: pipeline, weights: {}, replicas: {}, micro_batches: 4}}",
+                                      weights, replicas),
+                          8),
+          dice);
   CHECK(placed > 10);
   CHECK(served > 2);
+  CHECK(endless == 4);
 }
