@@ -16,6 +16,7 @@
 #include "sim/lowering/input_feed.h"
 #include "sim/lowering/service_rule.h"
 #include "sim/numerics/data.h"
+#include "sim/numerics/kernels.h"
 #include "sim/plan/repetition.h"
 #include "sim/replay/replay.h"
 #include "sim/run/chosen_algorithms.h"
