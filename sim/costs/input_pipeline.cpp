@@ -103,6 +103,10 @@ const Keys<InputLibrary>& library_keys() {
                                                    &Library::image_overhead_s));
     table.push_back(optional_integer_key<Library>("workers_per_device", "all cores", 1, 100'000,
                                                   "threads or processes", &Library::workers_per_device));
+    table.push_back(optional_integer_key<Library>("spare_cores", "0", 1, 100'000,
+                                                  "of a host, that it leaves to others however many workers "
+                                                  "are asked for",
+                                                  &Library::spare_cores));
     table.push_back(optional_quantity_key<Library>("device_bytes_per_image", "0B", Dimension::bytes, false,
                                                    "that the device moves for its part",
                                                    &Library::device_bytes_per_image));
@@ -182,8 +186,9 @@ InputRate input_rate(const InputSpec& spec, const HostType& host, std::uint32_t 
   rate.cores = host.vcpus / vcpus_per_core;
   const std::int64_t each = spec.workers_per_device.value_or(spec.library.workers_per_device);
   rate.workers = each > 0 ? each * devices : std::int64_t{host.vcpus};
-  const double workers = std::min(static_cast<double>(rate.workers), rate.cores);
-  rate.limit = workers < rate.cores ? InputRate::Limit::workers : InputRate::Limit::cores;
+  const double cores = std::max(rate.cores - static_cast<double>(spec.library.spare_cores), 1.0);
+  const double workers = std::min(static_cast<double>(rate.workers), cores);
+  rate.limit = workers < cores ? InputRate::Limit::workers : InputRate::Limit::cores;
   rate.images_per_s = workers / core_image_s(spec.library, spec.image_pixels);
   const double storage_per_s =
       spec.cached ? std::numeric_limits<double>::infinity() : spec.storage_Bps / spec.image_bytes;

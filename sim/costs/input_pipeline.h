@@ -24,6 +24,7 @@ struct InputLibrary {
   /// Of that time of a core, what it spends on an image whatever its size: opening the file, Python, tensors.
   double image_overhead_s = 0;
   std::int64_t workers_per_device = 0;  ///< threads or processes if the user gives none; 0: all cores
+  std::int64_t spare_cores = 0;  ///< of a host, that it leaves to others however many workers are asked for
   double device_bytes_per_image = 0;    ///< bytes that the device moves for its part; 0: it has none
   Sources sources;                      ///< of its numbers
 };
@@ -72,8 +73,8 @@ struct InputRate {
 double core_image_s(const InputLibrary& library, double image_pixels);
 
 /// Rate of a host for this many devices: the least of the rates of its workers (each uses at most one core),
-/// of its cores (two vCPUs each, since hyperthreads of a busy core add nothing), and, unless images are
-/// cached, of its storage.
+/// of its cores (two vCPUs each, since hyperthreads of a busy core add nothing) but those that the library
+/// leaves to others, and, unless images are cached, of its storage.
 /// @throws InputError at spec.pos: the host does not say its `vcpus`
 InputRate input_rate(const InputSpec& spec, const HostType& host, std::uint32_t devices);
 

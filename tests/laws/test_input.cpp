@@ -91,6 +91,24 @@ TEST_CASE("the rate of an input pipeline is the least of its stages'") {
   }
 }
 
+TEST_CASE("MXNet's loader leaves a core to others, as its releases do and their logs say") {
+  const double thread = load_input_library("mxnet_recordio", {}).core_images_per_s;
+  const auto threads = [&](int asked, std::uint32_t vcpus) {
+    return rate(fmt::format("{{kind: jpeg, library: mxnet_recordio, workers_per_device: {}}}", asked),
+                vcpus) /
+           thread;
+  };
+  CHECK(threads(60, 64) == approx(31));  // "use 31 threads for decoding" on a p3.16xlarge
+  CHECK(threads(30, 32) == approx(15));
+  CHECK(threads(8, 64) == approx(8));  // fewer than may be
+  CHECK(threads(8, 2) == approx(1));   // and at least one
+  CHECK(threads(1, 1) == approx(1));
+  // Images a second that MXNet's loader gives, to which no constant is fitted: ResNet-18 on a p3.8xlarge
+  // (dmlc/web-data, gluoncv/logs), ResNet-50 on a p3.16xlarge (apache/mxnet, issue 14838).
+  CHECK(relative_gap_of(threads(30, 32) * thread, 2761) < 0.03);
+  CHECK(relative_gap_of(threads(40, 64) * thread, 5800) < 0.03);
+}
+
 TEST_CASE("devices have an operation more where they decode, and only there") {
   int decoding = 0;
   for (const std::string& library : input_library_names()) {
