@@ -66,10 +66,11 @@ Scope read_parameters(const YamlNode* defaults, const std::string& path, YamlMap
   return scope;
 }
 
-/// Parameters `height` and `width` that nobody gives are those of an image of another size that is asked for.
+/// Parameters `height` and `width` that nobody gives are those of an image of another size that is asked for. A
+/// model with one of them alone means something else by it (the channels of MobileNet's first convolution).
 void follow_image(Scope& parameters, YamlMap* reference, const Shape& input) {
   constexpr std::size_t image_axes = 3;
-  if (input.size() != image_axes) return;
+  if (input.size() != image_axes || !parameters.contains("height") || !parameters.contains("width")) return;
   for (const auto& [name, axis] : {std::pair{"height", 1U}, std::pair{"width", 2U}})
     if (const auto found = parameters.find(name);
         found != parameters.end() && !(reference && reference->find(name)))

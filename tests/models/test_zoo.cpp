@@ -293,6 +293,20 @@ TEST_CASE("a zoo model takes another input and other classes") {
   CHECK(summarize(model).parameters == 11689512 - 990 * 513);
 }
 
+TEST_CASE(
+    "a network of the zoo is the same on images of its own size, whether they are asked for or not [law]") {
+  for (std::string name : zoo_names()) {
+    if (name == "wrn_DEPTH_WIDTH") name = "wrn_28_10";
+    CAPTURE(name);
+    const Model model = model_from(name);
+    const ModelSummary own = summarize(model);
+    const ModelSummary asked =
+        summarize(model_from(fmt::format("{{name: {}, input: [{}]}}", name, fmt::join(model.input, ", "))));
+    CHECK(asked.parameters == own.parameters);
+    CHECK(asked.forward_macs == own.forward_macs);
+  }
+}
+
 TEST_CASE("every zoo file reads, and has a loss") {
   for (std::string name : zoo_names()) {
     if (name == "wrn_DEPTH_WIDTH") name = "wrn_28_10";
