@@ -38,6 +38,7 @@ std::string software_yaml(Hierarchy& hierarchy, Framework framework, const Poste
     if (issue.issue_step_s > 0) text += fmt::format("  issue_step: {:.3g}us\n", us * issue.issue_step_s);
     text += fmt::format("  feed: {:.3g}GB/s\n", 1e-9 * issue.feed_Bps);
     if (issue.kepler != 1) text += fmt::format("  kepler: {:.3g}\n", issue.kepler);
+    if (issue.half != 1) text += fmt::format("  half: {:.3g}\n", issue.half);
     if (issue.wait_update_s > 0) text += fmt::format("  wait_update: {:.3g}us\n", us * issue.wait_update_s);
     if (issue.one_thread > 0) text += fmt::format("  one_thread: {:.3g}\n", issue.one_thread);
     for (const Layout layout : {Layout::nchw, Layout::nhwc})

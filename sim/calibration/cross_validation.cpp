@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "sim/calibration/cross_validation.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <map>
 #include <set>
@@ -23,6 +25,8 @@ std::string group_of(const Measurement& m, const DeviceType& device, LeaveOut by
       return m.whole_network() ? m.repository() : "";
     case LeaveOut::family:
       return m.whole_network() ? network_family(m.model) : "";
+    case LeaveOut::framework:
+      return m.whole_network() ? fmt::format("{} on {}", to_string(m.software), fit_family(device)) : "";
   }
   return "";
 }
@@ -66,7 +70,7 @@ std::vector<LeftOutRow> cross_validate(const std::vector<Measurement>& measureme
   std::map<std::string, std::vector<std::size_t>> networks;  ///< of a group
   for (const Measurement& m : measurements) {
     const std::optional<std::size_t> device = hierarchy.find(m.device);
-    const bool tests = by == LeaveOut::source && m.whole_network();
+    const bool tests = (by == LeaveOut::source || by == LeaveOut::framework) && m.whole_network();
     if (!device || !(m.fitted() || tests)) continue;
     group.push_back(group_of(m, hierarchy.devices()[*device], by));
     if (m.whole_network()) networks[group.back()].push_back(rows.size());

@@ -17,13 +17,15 @@ enum class LeaveOut : std::uint8_t {
   generation,  ///< of devices, with their kernels
   source,      ///< a repository of whole networks' figures; benchmarks of kernels stay
   family,      ///< of networks; benchmarks of kernels stay
+  framework,   ///< with its networks' figures on one generation of GPUs; benchmarks of kernels stay
 };
-inline constexpr std::array<std::string_view, 4> leave_out_names{"device", "generation", "source", "family"};
+inline constexpr std::array<std::string_view, 5> leave_out_names{"device", "generation", "source", "family",
+                                                                 "framework"};
 
 /// A row of a whole network, predicted by the fit of all others and by a fit that has not seen its group.
 struct LeftOutRow {
   Measurement measurement;
-  std::string group;         ///< the device, generation, repository or family that was left out
+  std::string group;         ///< the device, generation, repository, family or framework that was left out
   double with_s, without_s;  ///< predicted seconds: its group fitted too, its group left out
   std::size_t kind = 0;      ///< residual_kind
   // What the fit without the group knows and leaves open:
@@ -44,8 +46,8 @@ struct LeftOutRow {
 };
 
 /// Cross-validation of fit_catalogue: for every group of whole networks, the fit without it, on a typical
-/// host. Rows with role test are never fitted; where sources are left out, they are predicted as well, by
-/// the fit that has not seen the others of their source. In the order of the groups' names.
+/// host. Rows with role test are never fitted; where sources or frameworks are left out, they are predicted as
+/// well, by the fit that has not seen the others of their group. In the order of the groups' names.
 std::vector<LeftOutRow> cross_validate(const std::vector<Measurement>& measurements, LeaveOut by);
 
 }  // namespace convoy::calibration

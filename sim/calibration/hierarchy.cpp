@@ -286,6 +286,10 @@ void Hierarchy::add_software_links(Framework framework, ExecutionMode execution,
     Link& wait = links.emplace_back();
     wait.put = [](double v, std::size_t, DeviceType&, Software& s) { s.costs.wait_update_s = v; };
     wait.terms = {unknown("mxnet1.wait_update", std::log(typical_update_wait_s), 0.4)};
+    // The releases of cuDNN that it was built with were the first with kernels for tensor cores.
+    Link& half = links.emplace_back();
+    half.put = [](double v, std::size_t, DeviceType&, Software& s) { s.costs.half = v; };
+    half.terms = {unknown("mxnet1.half", 0, 0.4)};
   }
   // Which of its kernels cuDNN has for an old generation is up to its version, and so to the framework's.
   Link& kepler = links.emplace_back();

@@ -38,6 +38,7 @@ constexpr std::array entries{
     Entry{"scaling", [] { return reproduce_scaling(all_cores()); }},
     Entry{"transports", [] { return reproduce_transports(all_cores()); }},
     Entry{"real-images", [] { return reproduce_real_images(all_cores()); }},
+    Entry{"loaders", [] { return reproduce_loaders(all_cores()); }},
     Entry{"collectives-inside", [] { return reproduce_collectives_inside(all_cores()); }},
     Entry{"collectives-between", [] { return reproduce_collectives_between(all_cores()); }},
     Entry{"pipelines", &reproduce_pipelines},

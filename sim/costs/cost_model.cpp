@@ -63,11 +63,13 @@ double kernel_time_s(const Work& work, double images, Precision precision, Layou
   return time_s;
 }
 
-/// SoftwareCosts' factor on the time of kernels of this class.
-double factor_of(KernelClass kernel, const SoftwareCosts& costs, const DeviceType& device) {
-  const double of_generation = is_product(kernel) && products_follow_framework(device) ? costs.kepler : 1;
-  if (kernel == KernelClass::convolution_depthwise) return of_generation * costs.depthwise;
-  if (is_product(kernel)) return of_generation * costs.convolution;
+/// SoftwareCosts' factor on the time of kernels of this class that compute in this precision.
+double factor_of(KernelClass kernel, Precision precision, const SoftwareCosts& costs,
+                 const DeviceType& device) {
+  double of_products = products_follow_framework(device) ? costs.kepler : 1;
+  if (element_bytes(precision) == 2 && device.has_tensor_cores()) of_products *= costs.half;
+  if (kernel == KernelClass::convolution_depthwise) return of_products * costs.depthwise;
+  if (is_product(kernel)) return of_products * costs.convolution;
   if (kernel == KernelClass::normalization) return costs.normalization;
   return kernel == KernelClass::elementwise || kernel == KernelClass::pooling ? costs.elementwise : 1;
 }
@@ -162,8 +164,11 @@ double operation_time_s(const Work& work, double images, const Software& softwar
   const double launch_s = launches(work, software, device) * device.launch_overhead_s;
   const bool one_thread = has_one_thread(software, device) && work.phase != Phase::update;
   const bool counts = is_issued && !one_thread && work.phase != Phase::update;
-  const double factor = counts ? factor_of(kernel, software.costs, device) : 1;
-  double time_s = kernel_time_s(work, images, software.precision, software.layout, device, factor);
+  const auto factor = [&](Precision precision) {
+    return counts ? factor_of(kernel, precision, software.costs, device) : 1;
+  };
+  double time_s =
+      kernel_time_s(work, images, software.precision, software.layout, device, factor(software.precision));
   if (has_plain_tensors(software, device))
     time_s = std::max(time_s + plain_order_s(work, images, software, device),
                       window_s(work, images, software, device));
@@ -174,7 +179,8 @@ double operation_time_s(const Work& work, double images, const Software& softwar
   if (work.phase == Phase::update)
     return launch_s + time_s + software.costs.wait_update_s * device.issue_factor;
   if (is_product(kernel) && software.precision != Precision::fp32 && device.runs(Precision::fp32))
-    time_s = std::min(time_s, kernel_time_s(work, images, Precision::fp32, software.layout, device, factor));
+    time_s = std::min(time_s, kernel_time_s(work, images, Precision::fp32, software.layout, device,
+                                            factor(Precision::fp32)));
   if (is_fused(work, software)) time_s *= software.costs.fused;
   return launch_s + time_s;
 }

@@ -30,6 +30,7 @@ void read_costs(YamlMap& map, SoftwareCosts& costs) {
   costs.elementwise = map.number_or("elementwise", costs.elementwise, least, most);
   costs.depthwise = map.number_or("depthwise", costs.depthwise, least, most);
   costs.kepler = map.number_or("kepler", costs.kepler, least, most);
+  costs.half = map.number_or("half", costs.half, least, most);
   costs.fused = map.number_or("fused", costs.fused, least, 1);
   costs.one_thread = map.number_or("one_thread", costs.one_thread, least, most);
 }

@@ -215,6 +215,10 @@ inline constexpr std::string_view table_of_epochs = "epochs from the table of th
 /// MLPerf's submissions, NVIDIA's examples and Detectron2. @param jobs processes at a time
 Reproduction reproduce_detection(std::size_t jobs);
 
+/// Images a second of training on files through a loader, where neither the step nor the loader was measured
+/// alone (results/published/loaders.csv): GluonCV's logs and a tutorial's epochs. @param jobs processes at a time
+Reproduction reproduce_loaders(std::size_t jobs);
+
 /// USD that DAWNBench's entries had cost when ResNet-50 reached 93 % (results/published/dawnbench.csv),
 /// computed from the cost of an epoch with each of their image and batch sizes. @param jobs processes at a
 /// time

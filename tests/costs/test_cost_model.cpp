@@ -174,6 +174,33 @@ TEST_CASE("a framework's products, and these alone, have their factor on GPUs of
   }
 }
 
+TEST_CASE("a framework's products, and these alone, have their factor in half precision on tensor cores") {
+  Software software(Precision::fp16), plain(Precision::fp16);
+  software.costs.half = 2;
+  Work product = convolution(1e9, 1), sum = product;
+  sum.kind = KernelKind::elementwise;
+  for (const std::string generation : {"volta", "turing", "pascal"}) {
+    CAPTURE(generation);
+    DeviceType device = ideal();
+    device.issue_factor = 1;
+    device.generation = generation;
+    device.peak_flops[Precision::fp16] = 8 * device.peak_flops.at(Precision::fp32);
+    const double factor = device.has_tensor_cores() ? 2 : 1;
+    CHECK((factor == 1) == (generation == "pascal"));
+    CHECK(operation_time_s(product, 2, software, device) ==
+          approx(factor * operation_time_s(product, 2, plain, device)));
+    CHECK(operation_time_s(sum, 2, software, device) == operation_time_s(sum, 2, plain, device));
+    // Where the cores without matrix units are faster than these kernels, they compute the product, at their own pace.
+    device.peak_flops[Precision::fp16] = 1.5 * device.peak_flops.at(Precision::fp32);
+    Software single(Precision::fp32);
+    single.costs.half = 2;
+    if (factor == 2)
+      CHECK(operation_time_s(product, 2, software, device) <
+            1.6 * operation_time_s(product, 2, plain, device));
+    CHECK(operation_time_s(product, 2, single, device) == operation_time_s(product, 2, Software(), device));
+  }
+}
+
 TEST_CASE("more images never take less time") {
   for (unsigned seed = 0; seed < 2000; ++seed) {
     std::mt19937 random(seed);
