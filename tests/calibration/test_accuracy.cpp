@@ -224,15 +224,18 @@ TEST_CASE(
     for (const DeviceType& type : {exact, own})
       CHECK(unseen_generation_spread(type, Framework::pytorch, half) == 0);
   }
-  // The spread of the frameworks' factors, worked out again: Student's t of their mean square, as of a further one.
-  double squares = 0, frameworks = 0;
+  // The spread of the frameworks' factors, worked out again: Student's t of how they differ, as of a further one.
+  double sum = 0, squares = 0, frameworks = 0;
   for (const Framework framework : measured) {
     const double factor = software_costs(framework, default_execution(framework), Layout::nchw).kepler;
     CHECK(factor != 1);
+    sum += std::log(factor);
     squares += std::log(factor) * std::log(factor);
     ++frameworks;
   }
-  const double further = students_t_quantile(frameworks, 0.9) / quantile_80 * std::sqrt(squares / frameworks);
+  const double variance = (squares - sum * sum / frameworks) / (frameworks - 1);
+  const double further =
+      students_t_quantile(frameworks - 1, 0.9) / quantile_80 * std::sqrt(variance * (1 + 1 / frameworks));
   CHECK(unknown_spread(Unknown::generation) == approx(std::max(0.2, further)).epsilon(0.01));
   // What is left of the K80 is that of frameworks that were measured on it.
   CHECK(load_device("k80", {}).evidence_spread < 0.1);
