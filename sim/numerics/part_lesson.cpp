@@ -6,8 +6,14 @@
 namespace convoy::inline numerics {
 
 PartLesson::PartLesson(const Lesson& of, const Meaning& with, std::int64_t images)
-    : lesson(of), meaning(with), maps(of.graph, images), contents(of.graph, of.index) {
+    : lesson(of),
+      meaning(with),
+      maps(of.graph, images),
+      contents(of.graph, of.index),
+      layout_of_(of.graph.operations.size(), no_meaning) {
   for (const OpMeaning& means : meaning.operations) {
+    if (means.act == OpMeaning::Act::compute && means.operation != no_meaning)
+      layout_of_[means.operation] = means.layout;
     adds_gradients = adds_gradients || means.micro_batch > 0;
     adds_all = adds_all || (means.act == OpMeaning::Act::add && means.operation == no_meaning);
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <vector>
 
 #include "sim/numerics/device_values.h"
 #include "sim/numerics/gradient_parts.h"
@@ -43,12 +44,17 @@ struct PartLesson {
   bool reads_output(OpId operation) const;
   /// All work of the owner of a layer's parameters that has the same parameters as some work of the layer.
   Box parameter_part(std::uint32_t layer, const Box& work) const;
+  /// The part of an operation's work that a device does.
+  Box own_work(OpId operation, EndpointId device) const {
+    return in_layout(layout_of_[operation], device, maps.work(lesson.graph.operations[operation].layer));
+  }
   /// Whether an element of a parameter (TrainingGraph::parameters) belongs to a part of its layer's work.
   bool has_element(std::size_t parameter, std::size_t element, const Box& part) const;
 
  private:
   bool reads_forward(OpId operation, std::uint32_t layer) const;
   std::set<OpId> reads_images_;
+  std::vector<std::uint32_t> layout_of_;  ///< by operation
 };
 
 /// Of an output's elements: those of a part of an operation's work, without the terms that it adds up.

@@ -106,14 +106,20 @@ class PartValues {
   /// @return a part of `frame`, zero but for the wanted elements
   Part<Real> output(const Reader& reader, LayerIndex layer, const Box& wanted, const Box& frame);
   void see_through(const Reader& reader, std::uint32_t view, const Box& wanted, Part<Real>& to);
-  /// @param is_part the rest of what the operations make may be elsewhere
+  /// What of a gradient may be missing, and is zero then, beside what no operation makes.
+  enum class Missing : std::uint8_t {
+    nothing,
+    made_by_others,  ///< what no operation of this device makes
+    anything,
+  };
   Part<Real> gradient(const Reader& reader, std::uint32_t layer, const GradientParts& parts,
-                      const Box& wanted, const Box& frame, bool is_part = false);
+                      const Box& wanted, const Box& frame, Missing may_be = Missing::nothing);
   void hand_on(const Reader& reader, std::uint32_t layer, const GradientParts& parts, Part<Real>& to,
                std::vector<Box>& missing);
   Part<Real> handed_on(const GradientContents::Slot& view, Part<Real> gradient) const;
   /// Whether any of the operations makes something of these elements of the gradient of a layer's output.
-  bool is_made(std::uint32_t layer, const GradientParts& parts, const Box& box) const;
+  /// @param here on this device
+  bool is_made(std::uint32_t layer, const GradientParts& parts, const Box& box, bool here) const;
   /// Gradients of which something is there. @param only what this operation has made, if any is given
   void list(const Reader& reader, std::uint32_t layer, const Box& box, ListedGradients& all,
             OpId only = no_meaning) const;

@@ -9,7 +9,8 @@
 namespace convoy::inline numerics {
 
 template <class Real>
-bool PartValues<Real>::is_made(std::uint32_t layer, const GradientParts& parts, const Box& box) const {
+bool PartValues<Real>::is_made(std::uint32_t layer, const GradientParts& parts, const Box& box,
+                               bool here) const {
   const TrainingGraph& graph = parts_.lesson.graph;
   for (const Maker& maker : parts)
     if (maker.second == 0 && graph.operations[maker.first].layer == layer) return true;  // a loss
@@ -18,16 +19,17 @@ bool PartValues<Real>::is_made(std::uint32_t layer, const GradientParts& parts, 
     if (of_reader.empty()) continue;
     const Box read = parts_.maps.readers(reader.first, reader.second, box);
     if (read.empty()) continue;
-    if (parts_.contents.has.data_gradient[reader.first] ||
-        is_made(reader.first, of_reader, elements_alone(read)))
-      return true;
+    const bool is_own = parts_.contents.has.data_gradient[reader.first]
+                            ? !here || overlap(read, parts_.own_work(of_reader.front().first, id_))
+                            : is_made(reader.first, of_reader, elements_alone(read), here);
+    if (is_own) return true;
   }
   return false;
 }
 
 template <class Real>
 Part<Real> PartValues<Real>::gradient(const Reader& reader, std::uint32_t layer, const GradientParts& parts,
-                                      const Box& wanted, const Box& frame, bool is_part) {
+                                      const Box& wanted, const Box& frame, Missing may_be) {
   Part<Real> part(frame);
   std::vector<Box> missing{wanted};
   std::erase_if(missing, [](const Box& box) { return box.empty(); });
@@ -36,7 +38,7 @@ Part<Real> PartValues<Real>::gradient(const Reader& reader, std::uint32_t layer,
       fill(reader, made->second, part, missing);
   if (!missing.empty()) hand_on(reader, layer, parts, part, missing);
   for (const Box& box : missing)  // of what nothing reads the gradient is zero
-    if (!is_part && is_made(layer, parts, box))
+    if (may_be != Missing::anything && is_made(layer, parts, box, may_be == Missing::made_by_others))
       miss(fmt::format("needs the gradient of the output of {} ({}), which is not there", name_of(layer),
                        text_of(box, parts_.maps.tensor(layer))));
   return part;
@@ -108,7 +110,7 @@ void PartValues<Real>::add_up(const Reader& reader, std::uint32_t layer, const B
   ListedGradients all;
   list(reader, layer, box, all);
   for (const Maker& maker : parts_.contents.whole[layer])  // what makes nothing for these elements is zero
-    if (!is_made(layer, {maker}, box)) all.try_emplace({maker}, is_summand(reader, maker.first));
+    if (!is_made(layer, {maker}, box, false)) all.try_emplace({maker}, is_summand(reader, maker.first));
   const std::optional<TwoParts> two = two_to_add_up(all, parts_.contents.whole[layer]);
   if (!two)
     miss(fmt::format("has nothing to add up of the gradient of the output of {}: a part is missing",
@@ -132,7 +134,7 @@ void PartValues<Real>::add(const OpMeaning& means, std::uint64_t began) {
   for (const auto& [parts, pieces] : reader.of.come[means.layer])
     if (parts.front().first == means.operation) all.try_emplace(parts);
   for (const auto& [parts, is_summand] : all) {
-    Part<Real> sum = gradient(reader, means.layer, parts, box, box, true);
+    Part<Real> sum = gradient(reader, means.layer, parts, box, box, Missing::anything);
     for (const Piece& piece : reader.of.come[means.layer][parts])
       if (is_visible(reader, piece)) copy_values(piece.part, box, sum, true);
     reader.of.gradients[means.layer][parts].push_back({std::move(sum), means.operation});
@@ -188,9 +190,9 @@ void PartValues<Real>::add_all(const Reader& reader, const OpMeaning& means) {
 }
 
 // One by one: the class is instantiated in part_values.cpp.
-template bool PartValues<double>::is_made(std::uint32_t, const GradientParts&, const Box&) const;
+template bool PartValues<double>::is_made(std::uint32_t, const GradientParts&, const Box&, bool) const;
 template Part<double> PartValues<double>::gradient(const Reader&, std::uint32_t, const GradientParts&,
-                                                   const Box&, const Box&, bool);
+                                                   const Box&, const Box&, Missing);
 template void PartValues<double>::hand_on(const Reader&, std::uint32_t, const GradientParts&, Part<double>&,
                                           std::vector<Box>&);
 template void PartValues<double>::list(const Reader&, std::uint32_t, const Box&, ListedGradients&,
@@ -202,9 +204,9 @@ template void PartValues<double>::add(const OpMeaning&, std::uint64_t);
 template Part<double> PartValues<double>::own_terms(const Reader&, std::uint32_t, const Box&);
 template Part<double> PartValues<double>::complete(const Reader&, std::uint32_t, const Box&);
 template void PartValues<double>::add_all(const Reader&, const OpMeaning&);
-template bool PartValues<float>::is_made(std::uint32_t, const GradientParts&, const Box&) const;
+template bool PartValues<float>::is_made(std::uint32_t, const GradientParts&, const Box&, bool) const;
 template Part<float> PartValues<float>::gradient(const Reader&, std::uint32_t, const GradientParts&,
-                                                 const Box&, const Box&, bool);
+                                                 const Box&, const Box&, Missing);
 template void PartValues<float>::hand_on(const Reader&, std::uint32_t, const GradientParts&, Part<float>&,
                                          std::vector<Box>&);
 template void PartValues<float>::list(const Reader&, std::uint32_t, const Box&, ListedGradients&, OpId) const;

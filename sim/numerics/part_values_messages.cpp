@@ -62,8 +62,10 @@ typename PartValues<Real>::Carried PartValues<Real>::send(const CommMeaning::Res
   if (parts.empty())
     miss(
         fmt::format("sends what {} makes for {}, which is not there", operation.name, name_of(result.layer)));
-  const bool is_part = means.kind == CommMeaning::Kind::parts && !parts_.meaning.has_images.empty();
-  carried.part = gradient(reader, result.layer, parts, box, box, is_part);
+  const Missing may_be = means.kind != CommMeaning::Kind::parts ? Missing::nothing
+                         : parts_.meaning.has_images.empty()    ? Missing::made_by_others
+                                                                : Missing::anything;
+  carried.part = gradient(reader, result.layer, parts, box, box, may_be);
   carried.parts = std::move(parts);
   return carried;
 }

@@ -29,7 +29,7 @@ std::vector<NeededBytes> PartsProver::needed_bytes(const Device& device) const {
     }
     const std::vector<const Value*> values = values_in(device, buffer, micro_batch);
     if (buffer.role == BufferRole::output)
-      add_outputs(device, positions, buffer, values, uses, needed);
+      add_outputs(device, positions, micro_batch, buffer, values, uses, needed);
     else
       add_gradients(device, positions, {micro_batch, buffer.layer}, buffer, values, uses, needed);
   }
@@ -68,9 +68,22 @@ void PartsProver::add_until_last_use(std::vector<Box> boxes, std::size_t from,
   }
 }
 
-void PartsProver::add_outputs(const Device& device, const Positions& positions, const Buffer& buffer,
-                              const std::vector<const Value*>& values, const std::vector<BufferUse>& uses,
-                              std::vector<NeededBytes>& needed) const {
+const Value* PartsProver::come_as_view(const Device& device, const Positions& positions,
+                                       std::int64_t micro_batch, const Buffer& buffer,
+                                       const BufferUse& use) const {
+  if (!use.of_view) return nullptr;
+  const auto values = device.outputs.find({micro_batch, use.of_view->layer});
+  if (values == device.outputs.end()) return nullptr;
+  for (const Value& value : values->second)
+    if (value.is_copy && value.maker == buffer.born && value.box == use.of_view->box &&
+        (!value.pass || *value.pass == use.pass) && there_from(device, positions, value) <= use.position)
+      return &value;
+  return nullptr;
+}
+
+void PartsProver::add_outputs(const Device& device, const Positions& positions, std::int64_t micro_batch,
+                              const Buffer& buffer, const std::vector<const Value*>& values,
+                              const std::vector<BufferUse>& uses, std::vector<NeededBytes>& needed) const {
   struct Held {
     const Value* value;
     std::vector<Box> boxes;  // without elements in common
@@ -100,8 +113,18 @@ void PartsProver::add_outputs(const Device& device, const Positions& positions, 
     std::erase_if(held.boxes, [](const Box& box) { return box.empty(); });
     all.push_back(std::move(held));
   }
+  struct ReadView {
+    const Value* view;
+    std::size_t first, last;
+  };
+  std::map<std::size_t, ReadView> views;                              // by their numbers
   std::vector<std::pair<const BufferUse*, std::vector<Held*>>> open;  // of several copies any may be read
   for (const BufferUse& use : uses) {
+    if (const Value* view = come_as_view(device, positions, micro_batch, buffer, use)) {
+      views.try_emplace(view->number, ReadView{view, use.position, use.position}).first->second.last =
+          use.position;
+      continue;
+    }
     std::vector<Held*> there, covering, exact;
     for (Held& held : all) {
       if (held.from > use.position || (held.value->pass && *held.value->pass != use.pass)) continue;
@@ -130,9 +153,11 @@ void PartsProver::add_outputs(const Device& device, const Positions& positions, 
       return a->volume() < b->volume();
     }))->read(*use);
   }
+  const double value_bytes = bytes_of_value(buffer);
+  for (const auto& [number, read] : views)
+    needed.push_back({read.first, read.last, buffer.memory_class, read.view->box.volume() * value_bytes});
   for (Held& held : all) {
     if (!held.last) continue;
-    const double value_bytes = bytes_of_value(buffer);
     if (!has_come(device, *held.value) || held.value->is_copy) {
       const std::size_t from = has_come(device, *held.value) ? *held.first : held.from;
       needed.push_back({from, *held.last, buffer.memory_class, held.volume() * value_bytes});
@@ -227,58 +252,62 @@ PartsProver::BufferUses PartsProver::buffer_uses(const Device& device, Positions
       for (const std::uint32_t b : buffers_of_[means->operation]) {
         const OpId born = graph_.buffers[b].born;
         const bool makes = means->operation == born;
-        for (Box& box : boxes_used(graph_.buffers[b], operation, work))
-          if (!box.empty())
+        for (UsedElements& used : elements_used(graph_.buffers[b], operation, work))
+          if (!used.box.empty())
             uses[{b, means->micro_batch}].push_back(
-                {position, means->pass, is_dropped, makes, std::move(box)});
+                {position, means->pass, is_dropped, makes, std::move(used.box), std::move(used.of_view)});
       }
     }
   return uses;
 }
 
-std::vector<Box> PartsProver::boxes_used(const Buffer& buffer, const Operation& operation,
-                                         const Box& work) const {
-  std::vector<Box> boxes;
-  if (operation.part == OperationPart::gradient_sum) return boxes;
+std::vector<PartsProver::UsedElements> PartsProver::elements_used(const Buffer& buffer,
+                                                                  const Operation& operation,
+                                                                  const Box& work) const {
+  std::vector<UsedElements> used;
+  if (operation.part == OperationPart::gradient_sum) return used;
   const bool is_tensor = buffer.role == BufferRole::output || buffer.role == BufferRole::output_gradient;
   const std::uint32_t layer = is_tensor ? buffer.layer : graph_.operations[buffer.born].layer;
   if (operation.layer == layer || operation.part == OperationPart::loss) {
-    boxes.push_back(work);
-    boxes.back()[Box::inputs] = all_of(1);
+    used.push_back({work});
+    used.back().box[Box::inputs] = all_of(1);
   } else if (buffer.role == BufferRole::output) {
-    add_read(operation.layer, work, buffer.layer, boxes);
+    add_read(operation.layer, work, buffer.layer, {}, used);
   } else if (buffer.role == BufferRole::output_gradient) {
     Box elements = work;
     elements[Box::inputs] = all_of(1);
-    add_handed_on(operation.layer, elements, buffer.layer, boxes);
+    add_handed_on(operation.layer, elements, buffer.layer, used);
   }
-  return boxes;
+  return used;
 }
 
 void PartsProver::add_handed_on(std::uint32_t layer, const Box& elements, std::uint32_t from,
-                                std::vector<Box>& boxes) const {
+                                std::vector<UsedElements>& used) const {
   for (const auto& [reader, k] : readers_[layer]) {
     if (data_gradient_[reader]) continue;
     Box of_reader = maps_.readers(reader, k, elements);
     of_reader[Box::inputs] = all_of(1);
     if (of_reader.empty()) continue;
     if (reader == from)
-      boxes.push_back(std::move(of_reader));
+      used.push_back({std::move(of_reader)});
     else
-      add_handed_on(reader, of_reader, from, boxes);
+      add_handed_on(reader, of_reader, from, used);
   }
 }
 
 void PartsProver::add_read(std::uint32_t layer, const Box& work, std::uint32_t of,
-                           std::vector<Box>& boxes) const {
+                           const std::optional<OfView>& of_view, std::vector<UsedElements>& used) const {
   const std::vector<LayerIndex>& inputs = graph_.model.layers[layer].inputs;
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     if (inputs[k] == image_input) continue;
     const auto input = static_cast<std::uint32_t>(inputs[k]);
+    Box read = maps_.read(layer, k, work);
     if (input == of)
-      boxes.push_back(maps_.read(layer, k, work));
-    else if (is_view_of(input, of) || is_in_place_[input])
-      add_read(input, maps_.read(layer, k, work), of, boxes);
+      used.push_back({std::move(read), of_view});
+    else if (is_view_of(input, of))
+      add_read(input, read, of, of_view ? of_view : OfView{input, read}, used);
+    else if (is_in_place_[input])
+      add_read(input, read, of, of_view, used);
   }
 }
 

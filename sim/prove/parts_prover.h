@@ -225,6 +225,16 @@ class PartsProver : public ParameterParts {
 
   // Memory, when all has been visited.
 
+  /// Elements of a view of a tensor, in its own shape.
+  struct OfView {
+    std::uint32_t layer;
+    Box box;
+  };
+  /// Elements of a tensor that an operation uses, and of which view it reads them, if it does not read the tensor itself.
+  struct UsedElements {
+    Box box;
+    std::optional<OfView> of_view{};
+  };
   /// An operation that has a buffer in memory, on a device.
   struct BufferUse {
     std::size_t position;  ///< in the program
@@ -232,6 +242,7 @@ class PartsProver : public ParameterParts {
     bool is_dropped;  ///< it is done again, in a later pass or operation
     bool makes;       ///< what is in the buffer
     Box box;
+    std::optional<OfView> of_view;
   };
   /// By buffer and micro-batch.
   using BufferUses = std::map<std::pair<std::uint32_t, std::int64_t>, std::vector<BufferUse>>;
@@ -250,9 +261,12 @@ class PartsProver : public ParameterParts {
   /// Of an output each copy, whole, until its last reader: an operation reads the copy that has just what it reads, or the
   /// only one that has all of it, or else the one that takes least beside what is held in any case; of several that have
   /// it together, the first ones.
-  void add_outputs(const Device& device, const Positions& positions, const Buffer& buffer,
-                   const std::vector<const Value*>& values, const std::vector<BufferUse>& uses,
-                   std::vector<NeededBytes>& needed) const;
+  void add_outputs(const Device& device, const Positions& positions, std::int64_t micro_batch,
+                   const Buffer& buffer, const std::vector<const Value*>& values,
+                   const std::vector<BufferUse>& uses, std::vector<NeededBytes>& needed) const;
+  /// The copy that an operation reads, if what it reads came as a view of the tensor (flattened, for example).
+  const Value* come_as_view(const Device& device, const Positions& positions, std::int64_t micro_batch,
+                            const Buffer& buffer, const BufferUse& use) const;
   /// Of a layer's gradients in a micro-batch each element once, until its last reader.
   void add_gradients(const Device& device, const Positions& positions,
                      const std::pair<std::int64_t, std::uint32_t>& of, const Buffer& buffer,
@@ -271,12 +285,15 @@ class PartsProver : public ParameterParts {
                   std::vector<NeededBytes>& needed) const;
   BufferUses buffer_uses(const Device& device, Positions& positions) const;
   /// What the operation has in memory of the buffer: an output that it makes or reads, the gradient of its output.
-  std::vector<Box> boxes_used(const Buffer& buffer, const Operation& operation, const Box& work) const;
+  std::vector<UsedElements> elements_used(const Buffer& buffer, const Operation& operation,
+                                          const Box& work) const;
   /// What a layer reads of another one by its inputs, straight or through views.
-  void add_read(std::uint32_t layer, const Box& work, std::uint32_t of, std::vector<Box>& boxes) const;
+  /// @param of_view what is read of the first view on the way
+  void add_read(std::uint32_t layer, const Box& work, std::uint32_t of, const std::optional<OfView>& of_view,
+                std::vector<UsedElements>& used) const;
   /// Of a layer's gradient that `from`, or a layer that reads it, hands on: the elements of that of `from`.
   void add_handed_on(std::uint32_t layer, const Box& elements, std::uint32_t from,
-                     std::vector<Box>& boxes) const;
+                     std::vector<UsedElements>& used) const;
   /// By a message; else it was made here.
   bool has_come(const Device& device, const Value& value) const;
   /// The first operation that a value can be there for.

@@ -54,6 +54,30 @@ TEST_CASE("numerics: batch normalization and dropout of hybrids go by the images
   }
 }
 
+// Of 9 rows the last is in no window, and a device may have rows that only its neighbour's windows are over.
+TEST_CASE(
+    "numerics: hybrids split rows and columns that no window of a pooling reads, or only another device's") {
+  for (const std::string pool : {"avg_pool", "max_pool"})
+    for (const std::string conv : {"height", "width"})
+      for (const int devices : {2, 3, 4}) {
+        CAPTURE(pool);
+        CAPTURE(conv);
+        CAPTURE(devices);
+        const Course course(
+            "{name: odd, input: [3, 9, 9], loss: cross_entropy, layers: [{name: in, kind: conv2d, "
+            "out_channels: "
+            "4, kernel: 3, padding: 1}, {name: act, kind: gelu}, {name: half, kind: " +
+                pool +
+                ", kernel: 2, stride: 2}, {name: flat, kind: flatten}, {name: fc, kind: linear, "
+                "out_features: "
+                "10}]}",
+            star(devices, "1GB/s", "1us"), fmt::format("{{kind: hybrid, conv: {}, fc: filter}}", conv),
+            {4, std::nullopt, {"test", 1, 1}}, Optimizer::momentum);
+        REQUIRE(refuses_plan(course.plan, course.it.graph()) == "");
+        CHECK(distance_after_three_steps(course, course.plan) < 1e-10);
+      }
+}
+
 TEST_CASE("numerics: placed operations and filters have one device's parameters after three steps") {
   for (const std::string network : {"lenet", "resnet", "groups"})
     for (const std::string keys :

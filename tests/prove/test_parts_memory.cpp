@@ -105,6 +105,41 @@ TEST_CASE(
   CHECK(sent > 40);
 }
 
+// An average is not kept for the backward pass: where devices have unlike parts of it, those that have more of it than they read of
+// the flattened one hold the smaller copy alone, and others the larger one.
+TEST_CASE(
+    "proof: in parts, a tensor that came flattened is held in the place of the device's own part [law]") {
+  const std::string model =
+      "{name: net, input: [3, 8, 8], loss: cross_entropy, layers: [{name: in, kind: conv2d, out_channels: "
+      "10, "
+      "kernel: 3, padding: 1}, {name: mean, kind: avg_pool, kernel: 2, stride: 2}, {name: flat, kind: "
+      "flatten}, "
+      "{name: fc1, kind: linear, out_features: 11}, {name: act, kind: relu}, {name: fc2, kind: linear, "
+      "out_features: 7}]}";
+  const auto holds_less = [](Plan plan) {  // of what comes
+    for (Role& role : plan.roles)
+      for (Task& task : role.program)
+        for (PlanOp& op : task.ops)
+          if (op.operation == PlanOp::of_plan && op.name.starts_with("buffers of mean"))
+            for (MemoryDelta& memory : op.allocates) memory.bytes *= 0.9;
+    return plan;
+  };
+  int smaller = 0;
+  for (const std::string conv : {"batch", "filter", "height"})
+    for (const std::string fc : {"batch", "filter", "channel", "pairs"})
+      for (const int devices : {2, 3, 4}) {
+        const std::string strategy = fmt::format("{{kind: hybrid, conv: {}, fc: {}}}", conv, fc);
+        CAPTURE(strategy);
+        CAPTURE(devices);
+        const lab::Experiment it(model, star(devices, "1GB/s", "1us"), strategy, 12);
+        const Plan plan = plan_with_meaning(it);
+        const Proof proof = proof_of(it, plan);
+        CHECK_MESSAGE(proof.outcome == Proof::Outcome::proved, proof.text);
+        smaller += proof_of(it, holds_less(plan)).outcome == Proof::Outcome::refuted;
+      }
+  CHECK(smaller >= 24);
+}
+
 TEST_CASE("proof: in parts, gradients stay until their sum has come, and have room when they are made") {
   int made = 0;
   for (unsigned seed = 1; made < 12; ++seed) {
