@@ -183,12 +183,12 @@ InputRate input_rate(const InputSpec& spec, const HostType& host, std::uint32_t 
                                  "the server `vcpus: N`, or training.input: synthetic",
                                  host.server));
   InputRate rate;
-  rate.cores = host.vcpus / vcpus_per_core;
+  const double all_cores = host.vcpus / vcpus_per_core;
+  rate.cores = std::max(all_cores - static_cast<double>(spec.library.spare_cores), std::min(all_cores, 1.0));
   const std::int64_t each = spec.workers_per_device.value_or(spec.library.workers_per_device);
   rate.workers = each > 0 ? each * devices : std::int64_t{host.vcpus};
-  const double cores = std::max(rate.cores - static_cast<double>(spec.library.spare_cores), 1.0);
-  const double workers = std::min(static_cast<double>(rate.workers), cores);
-  rate.limit = workers < cores ? InputRate::Limit::workers : InputRate::Limit::cores;
+  const double workers = std::min(static_cast<double>(rate.workers), rate.cores);
+  rate.limit = workers < rate.cores ? InputRate::Limit::workers : InputRate::Limit::cores;
   rate.images_per_s = workers / core_image_s(spec.library, spec.image_pixels);
   const double storage_per_s =
       spec.cached ? std::numeric_limits<double>::infinity() : spec.storage_Bps / spec.image_bytes;

@@ -62,7 +62,7 @@ struct InputRate {
   enum class Limit : std::uint8_t { workers, cores, storage };
   double images_per_s = 0;
   Limit limit = Limit::cores;
-  double cores = 0;
+  double cores = 0;  ///< of the host, that the library may use
   std::int64_t workers = 0;
 };
 
