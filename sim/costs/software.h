@@ -21,8 +21,9 @@ struct SoftwareCosts {
   double convolution = 1, normalization = 1, elementwise = 1;  ///< factors on the time of these kernels
   double depthwise = 1;  ///< the same of depthwise convolutions, whose kernels are the framework's own
   double kepler = 1;  ///< the same of all products on GPUs of that generation, whose kernels cuDNN has let age
-  double half =
-      1;  ///< the same of all products in half precision on tensor cores, for which it had few at first
+  /// The same of all products in half precision on tensor cores, where the framework was built with the first
+  /// releases of cuDNN that have kernels for them.
+  double half = 1;
   /// Share of the bytes of kernels that is left where they are one with others (Fusion): by a compiler, or,
   /// without one, with the normalization before them where it is below 1. They have no launch of their own.
   double fused = 1;

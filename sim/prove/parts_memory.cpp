@@ -117,7 +117,8 @@ void PartsProver::add_outputs(const Device& device, const Positions& positions, 
     const Value* view;
     std::size_t first, last;
   };
-  std::map<std::size_t, ReadView> views;                              // by their numbers
+  std::map<std::size_t, ReadView> views;  // by their numbers
+
   std::vector<std::pair<const BufferUse*, std::vector<Held*>>> open;  // of several copies any may be read
   for (const BufferUse& use : uses) {
     if (const Value* view = come_as_view(device, positions, micro_batch, buffer, use)) {

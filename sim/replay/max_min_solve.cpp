@@ -49,7 +49,8 @@ void MaxMin::open_links() {
     for (std::uint32_t u = bundle.first_use; u < bundle.first_use + bundle.use_count; ++u) {
       Link& link = links_[uses_[u].link];
       if (link.crossings.size() == 1) {
-        if (const double share_Bps = link.share_Bps(); share_Bps < limit.share_Bps) limit = {share_Bps, u};
+        const double share_Bps = link.share_Bps();
+        if (limit.place == none || share_Bps < limit.share_Bps) limit = {share_Bps, u};
       } else if (link.solve_place == none) {
         link.solve_place = static_cast<std::uint32_t>(solved_links_.size());
         solved_links_.push_back({uses_[u].link, 0, 0, 0, 0});
@@ -174,8 +175,8 @@ void MaxMin::take_solution(double now_s) {
   }
   for (const SolvedBundle& solved : solved_bundles_) set_rate(solved.bottleneck, solved.rate_Bps, now_s);
   for (const SolvedLink& solved : solved_links_) links_[solved.link].solve_place = none;
-  for (const SolvedBundle& solved :
-       solved_bundles_)  // links of one bundle that decide, or have promised too much
+  // Links that one bundle alone crosses, which decide its rate or have promised too much.
+  for (const SolvedBundle& solved : solved_bundles_)
     for (const Use& use : uses_of(bundles_[solved.bundle])) {
       const Link& link = links_[use.link];
       if (link.crossings.size() == 1 && (use.link == solved.bottleneck || link.share_Bps() < link.floor_Bps))
