@@ -4,11 +4,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <filesystem>
-#include <system_error>
 
-#include "sim/base/memo.h"
 #include "sim/base/unexpected_value.h"
+#include "topologies/catalogue_memo.h"
 #include "topologies/prices.h"
 
 namespace convoy::inline topologies {
@@ -17,19 +15,10 @@ std::vector<std::string> cluster_names() { return catalogue_names(CatalogueKind:
 
 ServerSpec load_server(const std::string& written, const SourcePos& pos) {
   const std::string name = catalogue_name(CatalogueKind::server, written);
-  const auto read = [&] {
+  return from_catalogue<ServerSpec>(name, [&] {
     return read_catalogue_server(load_catalogue_entry(CatalogueKind::server, name, pos), "", name,
                                  load_device);
-  };
-  if (std::error_code error; std::filesystem::exists(user_catalogue(), error)) return read();
-  // The program's own entries do not change.
-  struct Key {
-    std::string name;
-    bool operator==(const Key&) const = default;
-    std::size_t hash() const { return std::hash<std::string>{}(name); }
-  };
-  static thread_local Memo<Key, ServerSpec> memo(512);
-  return memo.of({name}, [&](const Key&) { return read(); });
+  });
 }
 
 ServerSpec read_catalogue_server(const CatalogueEntry& entry, const std::string& path,

@@ -214,9 +214,9 @@ CatalogueEntry derive_at(CatalogueKind kind, const std::string& name, const Yaml
     pos = node.find("base")->pos;
     if (!own.contains(base)) base = catalogue_name(kind, base);
   } else {
+    if (node.find(text_of(kind).defining_key)) return {node, ""};
     const std::vector<std::string> names = catalogue_names(kind);
-    if (node.find(text_of(kind).defining_key) || !std::binary_search(names.begin(), names.end(), name))
-      return {node, ""};
+    if (!std::binary_search(names.begin(), names.end(), name)) return {node, ""};
     base = name;
   }
   const auto sibling = base == name ? own.end() : own.find(base);

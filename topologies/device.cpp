@@ -8,6 +8,7 @@
 #include "sim/base/data_path.h"
 #include "sim/base/key_parts.h"
 #include "topologies/catalogue_files.h"
+#include "topologies/catalogue_memo.h"
 #include "topologies/cluster_keys.h"
 #include "topologies/power_limit.h"
 #include "topologies/typical_efficiency.h"
@@ -212,10 +213,12 @@ KeySection device_keys() {
 
 DeviceType load_device(const std::string& written, const SourcePos& pos) {
   const std::string name = catalogue_name(CatalogueKind::device, written);
-  const CatalogueEntry entry = load_catalogue_entry(CatalogueKind::device, name, pos);
-  DeviceType device = read_device(entry.node, name);
-  device.framework_reserves = !entry.node.find("reserved");
-  return device;
+  return from_catalogue<DeviceType>(name, [&] {
+    const CatalogueEntry entry = load_catalogue_entry(CatalogueKind::device, name, pos);
+    DeviceType device = read_device(entry.node, name);
+    device.framework_reserves = !entry.node.find("reserved");
+    return device;
+  });
 }
 
 std::vector<std::string> device_names() { return catalogue_names(CatalogueKind::device); }

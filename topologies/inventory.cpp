@@ -37,7 +37,7 @@ std::string meant_entry(const Own& own, const std::vector<std::string>& catalogu
 template <class Own>
 void suggest_own(const Own& own, const char* what, const std::vector<std::string>& catalogue,
                  const std::string& name, const SourcePos& pos) {
-  if (own.empty() || std::binary_search(catalogue.begin(), catalogue.end(), name)) return;
+  if (std::binary_search(catalogue.begin(), catalogue.end(), name)) return;
   const std::vector<std::string> names = own_names(own);
   if (const std::string hint = suggestion(name, names); !hint.empty())
     throw InputError(pos, fmt::format("unknown {} '{}'{}", what, name, hint));
@@ -72,6 +72,7 @@ ServerSpec Inventory::read_own_server(const std::string& name, const YamlNode& n
 }
 
 ServerSpec Inventory::find_server(const std::string& name, const SourcePos& pos) const {
+  if (servers_.empty()) return load_server(name, pos);
   if (const auto own = servers_.find(name); own != servers_.end()) return own->second;
   const std::vector<std::string> catalogue = server_names();
   const std::string meant_name = meant_entry(servers_, catalogue, name);
@@ -81,6 +82,7 @@ ServerSpec Inventory::find_server(const std::string& name, const SourcePos& pos)
 }
 
 DeviceType Inventory::find_device(const std::string& name, const SourcePos& pos) const {
+  if (devices_.empty()) return load_device(name, pos);
   if (const auto own = devices_.find(name); own != devices_.end()) return own->second;
   const std::vector<std::string> catalogue = device_names();
   const std::string meant_name = meant_entry(devices_, catalogue, name);

@@ -32,6 +32,7 @@ struct Link {
   LinkKind kind = LinkKind::network;
   Direction direction = Direction::both;
   std::uint32_t host = no_host;  ///< that it is in, or whose NIC it is: index into Machine::hosts
+  bool operator==(const Link&) const = default;
 };
 
 struct Route {
@@ -60,12 +61,14 @@ struct HostType {
   /// Time in which its CPUs issue an operation to a device, relative to the typical host; 0: not told, as the
   /// typical one. Machine::device_types have it in their own issue_factor.
   double issue_factor = 0;
+  bool operator==(const HostType&) const = default;
 };
 
 struct Host {
   std::string name;                                  ///< "n0"
   std::uint32_t type = 0;                            ///< index into Machine::host_types
   std::uint32_t first_device = 0, device_count = 0;  ///< 0 devices: a dedicated server
+  bool operator==(const Host&) const = default;
 };
 
 struct Device {
@@ -73,6 +76,7 @@ struct Device {
   std::uint32_t type = 0;  ///< index into Machine::device_types
   std::uint32_t host = 0;
   double speed = 1.0;  ///< compute times are divided by it
+  bool operator==(const Device&) const = default;
 };
 
 /// Finds the way between two endpoints on demand: nothing of size endpoints^2 is kept.
@@ -115,6 +119,9 @@ struct Machine {
   double processors_taken(const DeviceType& type) const;
 
   std::string network_model;  ///< for the manifest and README: "max-min, alpha-beta"
+
+  /// Everything is equal, and both have one router.
+  bool operator==(const Machine&) const = default;
 
   EndpointId host_endpoint(std::uint32_t host) const {
     return static_cast<EndpointId>(devices.size()) + host;

@@ -101,6 +101,9 @@ struct Role {
   /// number of periods, with the same number of micro-batches, or none leaves out anything.
   std::optional<RepeatedTasks> repeats{};
 
+  /// Two programs are equal if they share their tasks (SharedList).
+  bool operator==(const Role&) const = default;
+
   /// How often a task of the program is run in a step (or in Plan::steps).
   double times(TaskId task) const { return repeats ? repeats->times(task) : 1; }
 };
@@ -181,6 +184,7 @@ struct Pattern {
   /// one after the other, in the order in which they were sent. Otherwise they share the links as all other
   /// messages do.
   bool in_order = false;
+  bool operator==(const Pattern&) const = default;
 };
 
 /// How a collective is replayed. `chunk` sends every message of every repetition, and a rank continues as
@@ -209,6 +213,7 @@ struct Communication {
   double overhead_s = 0;                     ///< before the first round (kernel launch, rendezvous)
   CommPurpose purpose = CommPurpose::other;  ///< for reports
   std::uint32_t meaning = no_meaning;        ///< index into Meaning::communications
+  bool operator==(const Communication&) const = default;
 };
 
 /// Servers that answer each message by a rule instead of a program, and clients that repeat their programs,
@@ -225,6 +230,7 @@ struct Service {
     std::uint32_t head_start = 0;  ///< steps that it counts as having done before its first one (max_lead)
     /// The sequence of random numbers from which its compute times are drawn.
     std::uint32_t sequence = 0;
+    bool operator==(const Client&) const = default;
   };
   /// Gradients that go to servers, and the parameters that come back.
   struct Exchange {
@@ -233,6 +239,7 @@ struct Service {
     /// Bytes that a server's CPUs add up for a push, as Communication::bytes. If not given, those of the push
     /// (they differ if gradients are sent compressed).
     std::optional<double> added_bytes = std::nullopt;
+    bool operator==(const Exchange&) const = default;
   };
   static constexpr std::uint32_t unbounded =
       std::numeric_limits<std::uint32_t>::max();  ///< as max_lead: no limit
@@ -267,6 +274,7 @@ struct Service {
   /// Whole steps that every client runs at least in the measurement. If that goes on until the mean is known,
   /// its blocks have this many steps (sim/replay/steady_state.h).
   std::uint32_t measured_steps = 8;
+  bool operator==(const Service&) const = default;
 };
 
 /// Programs that are the beginning of an endless run whose steps overlap: pipelines that are never flushed.
@@ -276,10 +284,12 @@ struct EndlessRun {
   struct End {
     std::uint32_t role;  ///< index into Plan::roles
     TaskId task;         ///< of its program
+    bool operator==(const End&) const = default;
   };
   std::vector<std::vector<End>> steps;  ///< by step: the tasks that all members of these roles have to end
   std::size_t steady_steps = 0;         ///< after this many steps the first members have nothing more to do
   std::vector<double> uses_per_step;    ///< by pattern: the number of its communications in a step
+  bool operator==(const EndlessRun&) const = default;
 };
 
 /// Images that hosts prepare for their devices while these train. Each device has a producer, which works on
@@ -289,11 +299,14 @@ struct InputFeed {
       interval_s;              ///< by host: time that its CPUs and disks need for a step's batches; 0: none
   std::uint32_t prefetch = 1;  ///< batches that a producer is ahead of its device
   std::vector<std::string> limit;  ///< by host, for people: what sets the interval and what would shorten it
+  bool operator==(const InputFeed&) const = default;
 };
 
 /// One step (or Plan::steps) at whose end all devices wait for each other: programs begin together and run
 /// once.
-struct OneStep {};
+struct OneStep {
+  bool operator==(const OneStep&) const = default;
+};
 
 /// What a strategy decides, as plain values: what each device computes, what is sent to which device, and what
 /// waits for what. It is written by role: the members of a role run the same program, so the plan of 16,384
@@ -315,6 +328,9 @@ struct Plan {
   std::string launches{};
   /// If it was asked for. Copies of the plan share it, and it does not change once the plan is made.
   std::shared_ptr<Meaning> meaning{};
+
+  /// Everything is equal; programs and meanings are if they are shared.
+  bool operator==(const Plan&) const = default;
 
   const EndlessRun* endless() const { return std::get_if<EndlessRun>(&course); }  ///< nullptr: no such run
   const Service* service() const { return std::get_if<Service>(&course); }        ///< nullptr: no servers

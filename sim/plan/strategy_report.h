@@ -23,6 +23,7 @@ struct PipelineStage {
   std::vector<std::string> layers;
   std::uint32_t weight_versions = 1;  ///< that each of them keeps
   Staleness staleness{};
+  bool operator==(const PipelineStage&) const = default;
 };
 
 /// What a partition of the training graph's work over devices costs, if the strategy makes one.
@@ -53,6 +54,7 @@ struct GossipNeighbours {
   Graph graph = Graph::ring;
   bool are_hosts = false;     ///< whose devices sum their gradients
   bool asynchronous = false;  ///< each asks the next one on the ring, at its own pace
+  bool operator==(const GossipNeighbours&) const = default;
 };
 
 /// What a strategy reports about its plan beside the tasks: sections of results.json that only some
@@ -69,6 +71,7 @@ struct StrategyReport {
   std::vector<std::int64_t> images_by_device{};
   /// Warnings of the run, one line each: what the strategy does differently than its name says.
   std::vector<std::string> notes{};
+  bool operator==(const StrategyReport&) const = default;
 };
 
 }  // namespace convoy::plans

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/shared_value.h"
 #include "sim/replay/replay.h"
 #include "topologies/sources.h"
 
@@ -31,8 +32,9 @@ struct Doubt {
   std::string value;  ///< as it is, for people
   Source source;      ///< its spread is that of the number, or of the part of the step that it stands for
   /// Of `loader` and `written`: the same run with the number less and more by quantile_80 spreads.
-  std::shared_ptr<const PreparedRun> less = nullptr, more = nullptr;
+  SharedValue<PreparedRun> less = nullptr, more = nullptr;
   std::string library = {};  ///< of `loader`: what makes images ready
+  bool operator==(const Doubt&) const = default;
 };
 
 /// Standard deviations of the logarithms of the parts of a step (docs/cost_model.md, "Intervals"); 0 if nothing

@@ -329,8 +329,6 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed,
   const Machine& machine = run.machine;
   require_conserved_time(machine, replayed);
   RunResult result;
-  result.id = run.id;
-  result.point = run.coordinates;
   result.model = run.graph->model.name;
   result.cluster = machine.name;
   result.strategy = run.strategy;

@@ -11,7 +11,8 @@
 
 namespace convoy::inline runs {
 
-/// The results of a run, computed from what its replay measured (definitions: docs/results.md).
+/// The results of a run, computed from what its replay measured (definitions: docs/results.md), without its id and
+/// point.
 /// @param ranges of the run's step, by the doubts that are simulated (PreparedRun::doubts): they widen its
 /// interval
 /// @throws std::logic_error if the parts of a step are longer than the step: a mistake of the replay

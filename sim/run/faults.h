@@ -23,6 +23,7 @@ struct Recovery {
   std::optional<double> every_s;  ///< training between two checkpoints; nothing: the best by Daly's formula
   double wait_s = 0;              ///< until lost hosts are replaced; no event counts during this time
   double restart_s = 0;  ///< from then until training continues: processes, framework, reading the checkpoint
+  bool operator==(const Recovery&) const = default;
 };
 
 /// The time and cost of a run.

@@ -276,11 +276,7 @@ std::string Preparer::read_parts(const Point& point) {
 }
 
 PreparedRun Preparer::prepare(std::size_t index, const YamlNode* instead, Detail detail) {
-  PreparedRun run =
-      hinting_at_sweep(*experiment_, index, [&] { return prepare(point(index), instead, {}, detail); });
-  run.id = point_id(index);
-  run.coordinates = experiment_->coordinates(index);
-  return run;
+  return hinting_at_sweep(*experiment_, index, [&] { return prepare(point(index), instead, {}, detail); });
 }
 
 PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const WhatIf& change,
@@ -381,9 +377,7 @@ PreparedRun Preparer::prepare_over(Protocol protocol, const Point& point, const 
   std::vector<std::string> algorithms;
   if (detail == Detail::all) algorithms = chosen_algorithms(*strategy, last.plan, machine);
   const bool algorithms_named = strategy->sums() && !strategy->sums()->algorithm.candidates.empty();
-  PreparedRun run{{},
-                  {},
-                  std::move(graph),
+  PreparedRun run{std::move(graph),
                   std::move(machine),
                   std::move(cost),
                   std::move(last.plan),

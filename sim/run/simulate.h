@@ -11,6 +11,7 @@
 
 #include "models/layer_profile.h"
 #include "sim/base/memo.h"
+#include "sim/base/shared_value.h"
 #include "sim/costs/cost_model.h"
 #include "sim/lowering/stages.h"
 #include "sim/plan/phases.h"
@@ -35,10 +36,8 @@ struct PhasedRun {
   std::vector<RunPhase> phases;
 };
 
-/// A point of an experiment with everything decided, ready to be replayed.
+/// A point of an experiment with everything decided, ready to be replayed. Two that are equal have the same output.
 struct PreparedRun {
-  std::string id;
-  std::vector<std::pair<std::string, YamlNode>> coordinates;
   std::shared_ptr<const TrainingGraph> graph;
   Machine machine;
   CostModel cost;
@@ -58,9 +57,10 @@ struct PreparedRun {
   /// Which of its several hosts' networks are faster for a while (NicSpec::burst_Bps): a sentence that says so.
   std::string bursts = {};
   /// The same on an ideal network, where nobody says what the hosts speak; else nullptr.
-  std::shared_ptr<const PreparedRun> on_ideal_network = nullptr;
+  SharedValue<PreparedRun> on_ideal_network = nullptr;
   /// Those that are simulated (Moves::network, loader, written).
   std::vector<Doubt> doubts = {};
+  bool operator==(const PreparedRun&) const = default;
 };
 
 /// How much of a run is prepared.
@@ -170,7 +170,7 @@ PreparedRun with_every_task(PreparedRun run);
 
 /// The output of one run.
 struct RunOutput {
-  RunResult result;
+  RunResult result;                 ///< without the run's id and point
   std::vector<TraceProcess> trace;  ///< if it was asked for
 };
 

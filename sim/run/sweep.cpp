@@ -19,6 +19,7 @@
 #include "sim/run/learning.h"
 #include "sim/run/manifest.h"
 #include "sim/run/memory_need.h"
+#include "sim/run/prepared_key.h"
 #include "sim/run/search/search.h"
 #include "sim/run/shared_counts.h"
 #include "sim/run/store/point_key.h"
@@ -64,6 +65,12 @@ void add_learning(Preparer& preparer, std::size_t index, RunOutput& output) {
   const NumericsSpec spec = *preparer.point(index).numerics;
   const YamlNode* best = output.result.search ? &output.result.search->ranking.front().candidate : nullptr;
   output.result.learning = learning_of(spec, preparer.prepare(index, best));
+}
+
+/// Whether the output of a point is that of its prepared run, and nothing else.
+bool is_of_prepared_run(const Point& point, const SweepOptions& options) {
+  return !is_search(point.strategy) && !point.variability && !point.numerics && !options.explain &&
+         !options.trace;
 }
 
 /// Reads a point and plans it; the returned function simulates it.
@@ -177,13 +184,16 @@ StoreSubject make_subject(Preparer& preparer, const std::string& file,
 SweepCheck check_sweep(const Experiment& experiment, std::size_t jobs, double point_memory_bytes,
                        const std::function<bool()>& stop) {
   Preparer preparer(experiment);
+  OfPreparedRuns<std::string> planned;
   const FirstHalf plan = [&](std::size_t index) -> SecondHalf {
     if (is_search(preparer.point(index).strategy)) {
       Search(preparer, index);  // plans its first candidate that can run
       return {};
     }
-    const PlannedPoint planned = planned_point(preparer.prepare(index));
-    return [planned] { return to_text(planned, planned_fields); };
+    const std::string text =
+        planned.of(std::make_shared<const PreparedRun>(preparer.prepare(index)),
+                   [](const PreparedRun& run) { return to_text(planned_point(run), planned_fields); });
+    return [text] { return text; };
   };
   SweepCheck check;
   check.planned.resize(experiment.size());
@@ -244,18 +254,27 @@ bool run_sweep(Preparer& preparer, const SweepOptions& options, Store& store) {
   SweepProgress progress{0, todo.size(), 0, 0, 0};
   SharedCounts candidates;
   const std::size_t inner_jobs = todo.size() == 1 ? options.jobs : 1;
+  OfPreparedRuns<std::string> known;
+  const auto bytes_of = [&](RunOutput output) {
+    if (!options.full) merge_equal(output.result);
+    return encode(stored_form(output, options.trace));
+  };
   const FirstHalf work = [&](std::size_t item) -> SecondHalf {
+    if (is_of_prepared_run(preparer.point(todo[item]), options))
+      return [&, run = std::make_shared<const PreparedRun>(preparer.prepare(todo[item]))] {
+        return known.of(run,
+                        [&](const PreparedRun& prepared) { return bytes_of(simulate(prepared, false)); });
+      };
     std::function<RunOutput()> run = simulation(preparer, todo[item], inner_jobs, options.trace, candidates);
     if (options.explain)
       run = [&preparer, index = todo[item], inner_jobs, simulate_point = std::move(run)] {
         return explained(preparer, index, inner_jobs, simulate_point);
       };
-    return [run = std::move(run), &options, &preparer, index = todo[item]] {
+    return [&, run = std::move(run), index = todo[item]] {
       RunOutput output = run();
       add_variability(preparer, index, output);
       add_learning(preparer, index, output);
-      if (!options.full) merge_equal(output.result);
-      return encode(stored_form(output, options.trace));
+      return bytes_of(std::move(output));
     };
   };
   const auto told = [&](std::size_t item) {

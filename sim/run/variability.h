@@ -29,6 +29,7 @@ struct VariabilitySpec {
     double bandwidth = 1, chance = 1;
     std::optional<double> at_s;  ///< from the step's beginning
     SourcePos pos, at_pos;
+    bool operator==(const DegradedLinks&) const = default;
   };
   std::vector<DegradedLinks> links;
   /// In every repetition a host stands still, with this chance, from a time in the step on: it and its
@@ -39,6 +40,7 @@ struct VariabilitySpec {
     double for_s = 0;  ///< > 0
     double chance = 1;
     SourcePos pos;
+    bool operator==(const Stop&) const = default;
   };
   std::vector<Stop> stops;
   /// Hosts fail at random, and some at given times of training.
@@ -49,11 +51,14 @@ struct VariabilitySpec {
       std::string host;
       double at_s = 0;  ///< of the epoch's training
       SourcePos pos;
+      bool operator==(const Given&) const = default;
     };
     std::vector<Given> given;
     SourcePos pos;
+    bool operator==(const Failures&) const = default;
   };
   std::optional<Failures> failures;
+  bool operator==(const VariabilitySpec&) const = default;
 };
 
 /// @throws InputError

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "sim/base/memo.h"
+#include "sim/results/field_text.h"
+#include "sim/run/prepared_key.h"
 #include "sim/run/simulate.h"
 #include "sim/run/sweep.h"
 #include "sim/run/wire.h"
@@ -115,13 +117,23 @@ std::string drawn_strategies(lab::Dice& dice) {
   }
 }
 
+/// What points of one experiment come to.
+struct Contents {
+  Preparer preparer;
+  OfPreparedRuns<std::string> known{};
+  std::size_t simulated = 0;
+};
+
 /// A point's output as stores keep it, its check, or what is wrong with it.
-std::string content(Preparer& preparer, std::size_t index) {
+std::string content(Contents& of, std::size_t index) {
   try {
-    const PreparedRun run = preparer.prepare(index);
-    const PlannedPoint planned = planned_point(run);
-    return fmt::format("{} {} {}", planned.device, planned.process_bytes,
-                       encode(stored_form(simulate(run, true), true)));
+    const auto text = [&](const PreparedRun& run) {
+      ++of.simulated;
+      const PlannedPoint planned = planned_point(run);
+      return fmt::format("{} {} {}", planned.device, planned.process_bytes,
+                         encode(stored_form(simulate(run, true), true)));
+    };
+    return of.known.of(std::make_shared<const PreparedRun>(of.preparer.prepare(index)), text);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -146,21 +158,55 @@ TEST_CASE(
     std::vector<std::string> alone;
     for (std::size_t i = 0; i < experiment.size(); ++i) {
       const WithoutMemos without;
-      Preparer preparer(experiment);
-      alone.push_back(content(preparer, i));
-      simulated += alone.back().find("step_time_s") != std::string::npos;
+      Contents of{Preparer(experiment)};
+      alone.push_back(content(of, i));
+      simulated += of.simulated;
     }
     for (const bool backwards : {false, true}) {
       CAPTURE(backwards);
-      Preparer preparer(experiment);
+      Contents of{Preparer(experiment)};
       for (std::size_t k = 0; k < experiment.size(); ++k) {
         const std::size_t i = backwards ? experiment.size() - 1 - k : k;
         CAPTURE(i);
-        CHECK(content(preparer, i) == alone[i]);
+        CHECK(content(of, i) == alone[i]);
       }
     }
   }
   CHECK(simulated > 35);  // of 192: what cannot be run is the same error
+}
+
+TEST_CASE("memos: points whose plans are equal are simulated once, and are what they are alone [law]") {
+  std::size_t different = 0;
+  for (unsigned seed = 1; seed <= 6; ++seed) {
+    CAPTURE(seed);
+    lab::Dice dice(seed);
+    const std::string text = fmt::format(
+        "experiment: equal\nmodel: {}\ntraining: {{batch_per_device: 32, optimizer: sgd}}\ncluster: {{}}\n"
+        "strategy: {{kind: data_parallel, sync: all_reduce}}\nsweep:\n  cluster: {}\n"
+        "  strategy.bucket: [1kB, 300kB, 1GB, 2GB]\n  strategy.algorithm: [ring, auto]\n",
+        lab::random_model(dice), drawn_clusters(dice));
+    CAPTURE(text);
+    const Experiment experiment = Experiment::parse(text, "equal.yaml", {});
+    const auto results_without_memos = [&] {
+      const WithoutMemos without;
+      return simulate_sweep(experiment, 1, false);
+    };
+    const Results alone = results_without_memos(), together = simulate_sweep(experiment, 2, false);
+    Contents of{Preparer(experiment)};
+    std::vector<std::string> contents;
+    for (std::size_t i = 0; i < experiment.size(); ++i) {
+      CAPTURE(i);
+      CHECK(to_text(together.runs[i], run_body_fields) == to_text(alone.runs[i], run_body_fields));
+      contents.push_back(content(of, i));
+      const WithoutMemos without;
+      Contents anew{Preparer(experiment)};
+      CHECK(content(anew, i) == contents.back());
+    }
+    CHECK(of.simulated <= experiment.size() * 3 / 4);  // buckets of 1 and 2 GB hold everything
+    std::ranges::sort(contents);
+    different += contents.size() - std::ranges::unique(contents).size();
+  }
+  CHECK(different > 30);
 }
 
 TEST_CASE("memos: what is kept is bounded, and counts what points to weigh") {

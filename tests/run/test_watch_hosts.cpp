@@ -19,9 +19,7 @@ using namespace convoy::lab;
 namespace {
 
 PreparedRun prepared(const lab::Experiment& experiment, Plan plan) {
-  return {{},
-          {},
-          std::make_shared<const TrainingGraph>(experiment.graph()),
+  return {std::make_shared<const TrainingGraph>(experiment.graph()),
           experiment.machine(),
           experiment.cost(),
           std::move(plan),

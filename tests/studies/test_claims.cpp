@@ -180,7 +180,8 @@ TEST_CASE(
                     vcpus),
         "e.yaml", {});
     Preparer preparer(experiment);
-    const std::vector<RunResult> results{simulate(preparer.prepare(0), false).result};
+    std::vector<RunResult> results{simulate(preparer.prepare(0), false).result};
+    results.front().id = point_id(0);
     std::vector<Record> records(1);
     add_monitored(experiment, results, records);
     return records[0].numbers;

@@ -7,11 +7,13 @@
 
 namespace convoy::inline studies {
 
-Record kernel_shares(const PreparedRun& run) {
+Record kernel_shares(Preparer& preparer, std::size_t index) {
+  const PreparedRun run = preparer.prepare(index);
   const DeviceType& type = run.machine.device_types[run.machine.devices[0].type];
   Record record;
   record.texts["device_type"] = type.name;
-  for (const auto& [path, value] : run.coordinates) record.texts["point." + path] = to_flow(value);
+  for (const auto& [path, value] : preparer.experiment().coordinates(index))
+    record.texts["point." + path] = to_flow(value);
   double all_s = 0;
   for (const Operation& operation : run.graph->operations) {
     const double images = operation.phase == Phase::update ? 1 : run.plan.images;
@@ -28,7 +30,8 @@ std::vector<Record> kernel_share_records(YamlMap& map, std::size_t jobs) {
       load_config(map.text("kernel_shares"), {"sweep=" + to_flow(map.node("sweep"))});
   std::vector<Record> records;
   for (const std::string& answer : answers_of_workers(experiment.size(), jobs, [&](std::size_t i) {
-         return to_json({kernel_shares(Preparer(experiment).prepare(i))});
+         Preparer preparer(experiment);
+         return to_json({kernel_shares(preparer, i)});
        }))
     records.push_back(records_from_json(answer).front());
   return records;

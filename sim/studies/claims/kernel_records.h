@@ -16,7 +16,7 @@ namespace convoy::inline studies {
 /// first device, for the whole batch, by the cost model.
 std::vector<Record> kernel_share_records(YamlMap& map, std::size_t jobs);
 
-/// The same of one point.
-Record kernel_shares(const PreparedRun& run);
+/// The same of one point of the preparer's experiment.
+Record kernel_shares(Preparer& preparer, std::size_t index);
 
 }  // namespace convoy::studies

@@ -64,7 +64,8 @@ Record proof_record(const Experiment& experiment, std::size_t index) {
   const bool proved = proof.outcome == Proof::Outcome::proved;
   Record record;
   record.texts = {{"model", run.graph->model.name}, {"strategy", run.strategy}};
-  for (const auto& [path, value] : run.coordinates) record.texts["point." + path] = to_flow(value);
+  for (const auto& [path, value] : experiment.coordinates(index))
+    record.texts["point." + path] = to_flow(value);
   record.numbers = {{"devices", static_cast<double>(devices)},
                     {"global_batch", images},
                     {"tasks", static_cast<double>(proof.tasks)},

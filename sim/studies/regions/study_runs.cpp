@@ -121,7 +121,7 @@ bool StudyRuns::simulate_new(const std::vector<Experiment::Coordinates>& points)
 void StudyRuns::add_shares(std::vector<Record>& records, const std::vector<std::string>& ids) {
   const std::vector<std::string> answers = answers_of_workers(
       ids.size(), options_.sweep.jobs,
-      [&](std::size_t i) { return to_json({kernel_shares(preparer_.prepare(point_index(ids[i])))}); });
+      [&](std::size_t i) { return to_json({kernel_shares(preparer_, point_index(ids[i]))}); });
   for (std::size_t i = 0; i < answers.size(); ++i)
     records[i].numbers.merge(records_from_json(answers[i]).front().numbers);
 }
