@@ -3,8 +3,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
 
 namespace convoy::inline runs {
 namespace {
@@ -18,8 +20,16 @@ struct AnswerHeader {
   std::uint64_t kind, size;
 };
 
-}  // namespace
+/// Bytes that are there, at most `size`; 0 at the end of the pipe.
+std::size_t read_some(int fd, char* data, std::size_t size) {
+  for (;;) {
+    const ssize_t n = ::read(fd, data, size);
+    if (n < 0 && errno == EINTR) continue;
+    return n > 0 ? static_cast<std::size_t>(n) : 0;
+  }
+}
 
+/// False if the other end is gone.
 bool write_all(int fd, const char* data, std::size_t size) {
   while (size > 0) {
     const ssize_t n = ::write(fd, data, size);
@@ -31,39 +41,56 @@ bool write_all(int fd, const char* data, std::size_t size) {
   return true;
 }
 
-bool read_all(int fd, char* data, std::size_t size) {
+}  // namespace
+
+bool PipeEnd::take(char* data, std::size_t size) {
+  constexpr std::size_t buffered = 1 << 16;  // as much as a pipe holds
   while (size > 0) {
-    const ssize_t n = ::read(fd, data, size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    data += n;
-    size -= static_cast<std::size_t>(n);
+    if (!has_more() && size >= buffered) {  // what is large stays where it is
+      const std::size_t n = read_some(descriptor_, data, size);
+      if (n == 0) return false;
+      data += n, size -= n;
+      continue;
+    }
+    if (!has_more()) {
+      buffer_.resize(buffered);
+      next_ = 0, end_ = read_some(descriptor_, buffer_.data(), buffered);
+      if (end_ == 0) return false;
+    }
+    const std::size_t n = std::min(size, end_ - next_);
+    std::memcpy(data, buffer_.data() + next_, n);
+    next_ += n, data += n, size -= n;
   }
   return true;
 }
 
-bool send_item(int fd, const WorkItem& item) {
-  const ItemOnWire sent{item.number, item.factor};
-  return write_all(fd, reinterpret_cast<const char*>(&sent), sizeof sent);
+bool send_items(int fd, const std::vector<WorkItem>& items) {
+  std::vector<ItemOnWire> sent;
+  for (const WorkItem& item : items) sent.push_back({item.number, item.factor});
+  return write_all(fd, reinterpret_cast<const char*>(sent.data()), sent.size() * sizeof sent[0]);
 }
 
-std::optional<WorkItem> receive_item(int fd) {
+std::optional<WorkItem> receive_item(PipeEnd& pipe) {
   ItemOnWire got{};
-  if (!read_all(fd, reinterpret_cast<char*>(&got), sizeof got)) return std::nullopt;
+  if (!pipe.take(reinterpret_cast<char*>(&got), sizeof got)) return std::nullopt;
   return WorkItem(got.number, got.factor);
 }
 
 bool send_answer(int fd, const WorkerAnswer& answer) {
+  constexpr std::size_t copied_bytes = 1 << 14;  // costs less than a second call
   const AnswerHeader header{static_cast<std::uint64_t>(answer.kind), answer.bytes.size()};
-  return write_all(fd, reinterpret_cast<const char*>(&header), sizeof header) &&
-         write_all(fd, answer.bytes.data(), answer.bytes.size());
+  const bool together = answer.bytes.size() <= copied_bytes;
+  std::string sent(reinterpret_cast<const char*>(&header), sizeof header);
+  if (together) sent += answer.bytes;
+  return write_all(fd, sent.data(), sent.size()) &&
+         (together || write_all(fd, answer.bytes.data(), answer.bytes.size()));
 }
 
-std::optional<WorkerAnswer> receive_answer(int fd) {
+std::optional<WorkerAnswer> receive_answer(PipeEnd& pipe) {
   AnswerHeader header{};
-  if (!read_all(fd, reinterpret_cast<char*>(&header), sizeof header)) return std::nullopt;
+  if (!pipe.take(reinterpret_cast<char*>(&header), sizeof header)) return std::nullopt;
   WorkerAnswer answer{static_cast<WorkerAnswer::Kind>(header.kind), std::string(header.size, '\0')};
-  if (!read_all(fd, answer.bytes.data(), answer.bytes.size())) return std::nullopt;
+  if (!pipe.take(answer.bytes.data(), answer.bytes.size())) return std::nullopt;
   return answer;
 }
 

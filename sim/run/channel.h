@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace convoy::inline runs {
 
@@ -25,14 +26,29 @@ struct WorkerAnswer {
 
 // Complete messages over pipes; interrupted calls are continued.
 
-/// False if the other end is gone.
-bool write_all(int fd, const char* data, std::size_t size);
-/// False at the end of the pipe.
-bool read_all(int fd, char* data, std::size_t size);
+/// The end of a pipe from which messages are read: several small ones at a time.
+class PipeEnd {
+ public:
+  explicit PipeEnd(int descriptor = -1) : descriptor_(descriptor) {}
+  int descriptor() const { return descriptor_; }
+  /// Whether something has been read that nobody has taken.
+  bool has_more() const { return next_ < end_; }
+  /// Waits for so many bytes. False at the end of the pipe.
+  bool take(char* data, std::size_t size);
 
-bool send_item(int fd, const WorkItem& item);
-std::optional<WorkItem> receive_item(int fd);
+ private:
+  int descriptor_;
+  std::vector<char> buffer_;
+  std::size_t next_ = 0, end_ = 0;  ///< of what is in the buffer
+};
+
+/// False if the other end is gone.
+bool send_items(int fd, const std::vector<WorkItem>& items);
+/// Nothing at the end of the pipe.
+std::optional<WorkItem> receive_item(PipeEnd& pipe);
+/// False if the other end is gone.
 bool send_answer(int fd, const WorkerAnswer& answer);
-std::optional<WorkerAnswer> receive_answer(int fd);
+/// Nothing at the end of the pipe.
+std::optional<WorkerAnswer> receive_answer(PipeEnd& pipe);
 
 }  // namespace convoy::runs

@@ -116,7 +116,8 @@ WorkerAnswer run_apart(const SecondHalf& half) {
     ::close(pipe[0]);
     return guarded(half);
   }
-  std::optional<WorkerAnswer> answer = receive_answer(pipe[0]);
+  PipeEnd from(pipe[0]);
+  std::optional<WorkerAnswer> answer = receive_answer(from);
   ::close(pipe[0]);
   const int status = wait_for(child);
   return answer ? std::move(*answer) : WorkerAnswer{Kind::failed, how_it_ended(status)};
@@ -132,15 +133,40 @@ WorkerAnswer answer_to(const WorkItem& item, const FirstHalf& work, bool apart) 
   return apart ? run_apart(half) : guarded(half);
 }
 
+double seconds_since(Clock::time_point then) {
+  return std::chrono::duration<double>(Clock::now() - then).count();
+}
+
+WorkerAnswer too_late(const WorkerOptions& options) {
+  return {Kind::out_of_time, fmt::format("took longer than {:g} s", options.time_s)};
+}
+
+/// Serves items from one descriptor and answers on another until the first is closed.
+void serve_items(int in, int out, const FirstHalf& work, const WorkerOptions& options) {
+  PipeEnd items(in);
+  while (const std::optional<WorkItem> item = receive_item(items)) {
+    const Clock::time_point began = Clock::now();
+    WorkerAnswer answer = answer_to(*item, work, options.apart);
+    if (seconds_since(began) > options.time_s) answer = too_late(options);
+    // What is kept may be large: a new process goes on.
+    if (!send_answer(out, answer) || answer.kind == Kind::out_of_memory) return;
+  }
+}
+
 }  // namespace
 
-/// The processes and their pipes, and which item of the list each of them has, by its place there.
+/// The processes and their pipes, and which items of the list each of them has.
 class Workers::Pool {
  public:
+  struct Given {
+    std::size_t place;  ///< in the list
+    WorkItem item;
+  };
+
   Pool(FirstHalf work, WorkerOptions options) : work_(std::move(work)), options_(std::move(options)) {}
   ~Pool() {
     for (Worker& worker : workers_) {
-      if (worker.place) end(worker);
+      if (!worker.given.empty()) end(worker);
       stop(worker);
     }
   }
@@ -155,9 +181,9 @@ class Workers::Pool {
   /// unfinished.
   void make_ready(std::size_t workers) {
     for (std::size_t w = 0; w < workers_.size(); ++w)
-      if (workers_[w].place) {
+      if (!workers_[w].given.empty()) {
         end(workers_[w]);
-        workers_[w].place.reset();
+        workers_[w].given.clear();
         restart(w);
       }
     while (workers_.size() < workers) {
@@ -167,21 +193,32 @@ class Workers::Pool {
     }
   }
 
-  void give(std::size_t w, std::size_t place, const WorkItem& item) {
-    workers_[w].place = place;
-    workers_[w].since = Clock::now();
-    send_item(workers_[w].to, item);
+  bool is_idle(std::size_t w) const { return workers_[w].given.empty(); }
+
+  /// Items that the worker does one after the other, without waiting for anything in between. @pre it is idle
+  void give(std::size_t w, std::deque<Given> items) {
+    workers_[w].given = std::move(items);
+    send(workers_[w]);
   }
 
-  /// Waits a moment for a worker that has something to say.
+  /// Waits a moment for a worker that has something to say, or that has been at its item for too long. They take
+  /// turns.
   std::optional<std::size_t> wait() {
-    if (const std::optional<std::size_t> overdue = late()) return overdue;
+    for (std::size_t k = 0; k < workers_.size(); ++k) {
+      const std::size_t w = (next_ + k) % workers_.size();
+      if (workers_[w].from.has_more()) return turn_of(w);
+    }
     std::vector<pollfd> polled;
-    for (const Worker& worker : workers_) polled.push_back({worker.place ? worker.from : -1, POLLIN, 0});
-    if (::poll(polled.data(), polled.size(), tick_ms) <= 0) return std::nullopt;
-    const auto ready =
-        std::find_if(polled.begin(), polled.end(), [](const pollfd& p) { return p.revents != 0; });
-    return static_cast<std::size_t>(ready - polled.begin());
+    for (const Worker& worker : workers_)
+      polled.push_back({worker.given.empty() ? -1 : worker.from.descriptor(), POLLIN, 0});
+    const bool any = ::poll(polled.data(), polled.size(), tick_ms) > 0;
+    for (std::size_t k = 0; k < workers_.size(); ++k) {
+      const std::size_t w = (next_ + k) % workers_.size();
+      if (any && polled[w].revents != 0) return turn_of(w);
+      workers_[w].late = is_overdue(workers_[w]);
+      if (workers_[w].late) return turn_of(w);
+    }
+    return std::nullopt;
   }
 
   struct Taken {
@@ -190,21 +227,23 @@ class Workers::Pool {
     bool killed = false;  ///< by somebody else
   };
 
+  /// The answer to the first item that the worker has. A process that ended goes on, as a new one, with the next.
   Taken take(std::size_t w) {
     Worker& worker = workers_[w];
-    const std::size_t place = *worker.place;
-    worker.place.reset();
+    const std::size_t place = worker.given.front().place;
+    worker.given.pop_front();
     if (worker.late) {
       end(worker);
       restart(w);
-      return {place, {Kind::out_of_time, fmt::format("took longer than {:g} s", options_.time_s)}};
+      return {place, too_late(options_)};
     }
     if (std::optional<WorkerAnswer> answer = receive_answer(worker.from)) {
       if (answer->kind == Kind::out_of_memory) {
-        restart(w);  // what it has kept may be large
+        restart(w);  // it has ended
         if (const double allowed = allowed_memory_bytes(options_.memory_bytes); std::isfinite(allowed))
           answer->bytes = fmt::format("needs more than {} of memory", format_bytes(allowed));
       }
+      worker.since = Clock::now();
       return {place, std::move(*answer)};
     }
     const int status = restart(w);
@@ -214,20 +253,27 @@ class Workers::Pool {
  private:
   struct Worker {
     pid_t process = -1;
-    int to = -1, from = -1;
-    std::optional<std::size_t> place{};
-    Clock::time_point since{};
+    int to = -1;
+    PipeEnd from;
+    std::deque<Given> given{};  ///< the first is under way
+    Clock::time_point since{};  ///< when it began, or a little later
     bool late = false;
   };
 
-  std::optional<std::size_t> late() {
-    for (std::size_t w = 0; w < workers_.size(); ++w) {
-      const std::chrono::duration<double> taken = Clock::now() - workers_[w].since;
-      if (!workers_[w].place || taken.count() <= options_.time_s) continue;
-      workers_[w].late = true;
-      return w;
-    }
-    return std::nullopt;
+  std::size_t turn_of(std::size_t w) {
+    next_ = w + 1;
+    return w;
+  }
+
+  bool is_overdue(const Worker& worker) const {
+    return !worker.given.empty() && seconds_since(worker.since) > options_.time_s;
+  }
+
+  static void send(Worker& worker) {
+    worker.since = Clock::now();
+    std::vector<WorkItem> items;
+    for (const Given& given : worker.given) items.push_back(given.item);
+    if (!items.empty()) send_items(worker.to, items);
   }
 
   std::optional<Worker> start() {
@@ -241,7 +287,7 @@ class Workers::Pool {
     if (child == 0) {
       settle_in(here, there[0], back[1]);
       limit_memory(options_.memory_bytes);
-      serve_items(there[0], back[1], work_, options_.apart);
+      serve_items(there[0], back[1], work_, options_);
       ::_exit(0);
     }
     ::close(there[0]);
@@ -250,13 +296,13 @@ class Workers::Pool {
       ::close(there[1]), ::close(back[0]);
       return std::nullopt;
     }
-    return Worker{child, there[1], back[0]};
+    return Worker{child, there[1], PipeEnd(back[0])};
   }
 
   static int stop(Worker& worker) {
     if (worker.process < 0) return 0;
     ::close(worker.to);
-    ::close(worker.from);
+    ::close(worker.from.descriptor());
     const int status = wait_for(worker.process);
     worker.process = -1;
     return status;
@@ -269,7 +315,9 @@ class Workers::Pool {
       std::this_thread::sleep_for(std::chrono::milliseconds(tick_ms));
       fresh = start();
     }
-    workers_[w] = *fresh;
+    fresh->given = std::move(workers_[w].given);
+    workers_[w] = std::move(*fresh);
+    send(workers_[w]);
     return status;
   }
 
@@ -281,16 +329,12 @@ class Workers::Pool {
   FirstHalf work_;
   WorkerOptions options_;
   std::vector<Worker> workers_;
+  std::size_t next_ = 0;  ///< whose turn it is to be asked first
 };
 
 Workers::Workers(std::size_t jobs, FirstHalf work, WorkerOptions options)
     : jobs_(jobs), pool_(std::make_unique<Pool>(std::move(work), std::move(options))) {}
 Workers::~Workers() = default;
-
-void serve_items(int in, int out, const FirstHalf& work, bool apart) {
-  while (const std::optional<WorkItem> item = receive_item(in))
-    if (!send_answer(out, answer_to(*item, work, apart))) return;
-}
 
 bool Workers::run(std::size_t count, const std::function<WorkItem(std::size_t)>& item_at,
                   const std::function<void(std::size_t, WorkerAnswer)>& answered) {
@@ -307,28 +351,20 @@ bool Workers::run(std::size_t count, const std::function<WorkItem(std::size_t)>&
   std::set<std::size_t> tried;
   // Neighbours have most in common, which a process computes once: each gets a row of items. Rows become
   // shorter towards the end, so that nobody has several left while others have none.
-  struct Row {
-    std::size_t next = 0, end = 0;
-  };
   constexpr std::size_t longest_row = 32, rows_left = 4;
-  std::vector<Row> rows(pool.size());
   std::size_t given = 0;
   const auto give = [&](std::size_t w) {
     if (!again.empty()) {
-      pool.give(w, again.front(), item_at(again.front()));
+      pool.give(w, {{again.front(), item_at(again.front())}});
       again.pop_front();
       return;
     }
-    Row& row = rows[w];
-    if (row.next == row.end) {
-      row.next = given;
-      given += std::min(count - given,
-                        std::clamp<std::size_t>((count - given) / (rows_left * pool.size()), 1, longest_row));
-      row.end = given;
-    }
-    if (row.next == row.end) return;
-    pool.give(w, row.next, item_at(row.next));
-    ++row.next;
+    const std::size_t end =
+        given + std::min(count - given, std::clamp<std::size_t>((count - given) / (rows_left * pool.size()),
+                                                                1, longest_row));
+    std::deque<Pool::Given> row;
+    for (; given < end; ++given) row.push_back({given, item_at(given)});
+    pool.give(w, std::move(row));
   };
   for (std::size_t w = 0; w < pool.size(); ++w) give(w);
   for (std::size_t got = 0; got < count;) {
@@ -338,7 +374,7 @@ bool Workers::run(std::size_t count, const std::function<WorkItem(std::size_t)>&
     Pool::Taken taken = pool.take(*w);
     const bool retry = taken.killed && tried.insert(taken.place).second;
     if (retry) again.push_back(taken.place);
-    give(*w);
+    if (pool.is_idle(*w)) give(*w);
     if (retry) continue;
     ++got;
     answered(taken.place, std::move(taken.answer));

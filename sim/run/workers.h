@@ -63,9 +63,6 @@ bool run_in_workers(std::size_t count, std::size_t jobs, const FirstHalf& work,
                     const std::function<void(std::size_t item, WorkerAnswer answer)>& answered,
                     const WorkerOptions& options = {});
 
-/// Serves items from one descriptor and answers on another until the first is closed.
-void serve_items(int in, int out, const FirstHalf& work, bool apart);
-
 /// Processors that this process may use, at least 1: how many processes work side by side unless told
 /// otherwise.
 std::size_t all_cores();

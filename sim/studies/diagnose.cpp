@@ -245,6 +245,7 @@ TraceDiagnosis diagnose_trace(const std::string& file, const Experiment& experim
   const Explanation explanation(preparer, experiment.resolved(0), nullptr, jobs);
   RunOutput predicted = simulate(run, with_steps);
   diagnosis.run = std::move(predicted.result);
+  diagnosis.run.id = point_id(0);
   if (with_steps) diagnosis.steps_drawn = both_steps(trace, std::move(predicted.trace));
   explanation.add_to(diagnosis.run);
   diagnosis.experiment = experiment.name();

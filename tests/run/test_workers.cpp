@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <map>
+#include <new>
+#include <random>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -85,6 +87,61 @@ TEST_CASE("workers: a process that crashes costs its own item only") {
     CHECK(result.at(6).bytes == "the simulating process was ended by SIGABRT");
     for (const auto& [item, answer] : result)
       CHECK((answer.kind == WorkerAnswer::Kind::done) == (item != 2 && item != 4 && item != 6));
+  }
+}
+
+TEST_CASE(
+    "workers: in long lists, too, each item is answered once by its own process, whatever happens to "
+    "others") {
+  ::signal(SIGPIPE, SIG_IGN);
+  constexpr std::size_t count = 400;
+  for (const unsigned seed : {1U, 2U, 3U}) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    std::map<std::size_t, int> fate;  // of some items, often of neighbours
+    for (int i = 0; i < 30; ++i) fate[random() % count] = static_cast<int>(random() % 4);
+    fate[100] = 0, fate[101] = 0, fate[102] = 1, fate[103] = 2, fate[300] = 4;
+    const auto work = [&](std::size_t item) -> SecondHalf {
+      return [&fate, item] {
+        const auto found = fate.find(item);
+        const int kind = found == fate.end() ? -1 : found->second;
+        if (kind == 0) ::_exit(9);
+        if (kind == 1) throw std::bad_alloc();
+        if (kind == 2) throw std::runtime_error("broken");
+        if (kind == 4) ::sleep(600);
+        return std::to_string(item) + std::string(kind == 3 ? 300'000 : item, '.');
+      };
+    };
+    std::vector<WorkerAnswer> result(count);
+    std::vector<int> times(count);
+    const auto answered = [&](std::size_t item, WorkerAnswer answer) {
+      result[item] = std::move(answer), ++times[item];
+    };
+    CHECK(run_in_workers(count, 3, work, answered, {.time_s = 1}));
+    for (std::size_t item = 0; item < count; ++item) {
+      CAPTURE(item);
+      CHECK(times[item] == 1);
+      const auto found = fate.find(item);
+      switch (found == fate.end() ? -1 : found->second) {
+        case 0:
+          CHECK(result[item].bytes == "the simulating process ended with exit code 9");
+          break;
+        case 1:
+          CHECK(result[item].kind == WorkerAnswer::Kind::out_of_memory);
+          break;
+        case 2:
+          CHECK(result[item].bytes == "broken");
+          break;
+        case 4:
+          CHECK(result[item].kind == WorkerAnswer::Kind::out_of_time);
+          break;
+        case 3:
+          CHECK(result[item].bytes == std::to_string(item) + std::string(300'000, '.'));
+          break;
+        default:
+          CHECK(result[item].bytes == std::to_string(item) + std::string(item, '.'));
+      }
+    }
   }
 }
 
