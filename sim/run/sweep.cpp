@@ -329,6 +329,7 @@ Results load_results(Store& store, const Experiment* experiment) {
   results.points = static_cast<std::int64_t>(subject.keys.size());
   Sha256 rows;
   const Store::Reading reading(store);
+  results.runs.reserve(subject.keys.size());  // growing would take it three times
   for (std::size_t i = 0; i < subject.keys.size(); ++i) {
     const auto coordinates = [&] {
       return experiment ? experiment->coordinates(i) : parse_yaml(subject.points[i], store.name()).entries;
