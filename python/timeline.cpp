@@ -106,11 +106,11 @@ std::unique_ptr<Timeline> timeline_of(const std::string& file, const std::string
   if (index >= experiment.size()) throw changed();
   Preparer preparer(experiment);
   Store store;
-  store.set_subject(make_subject(preparer, {}, {}, std::nullopt));
   SweepOptions options;
   options.trace = true;
   options.jobs = all_cores();  // a search's candidates
   options.shard = {index + 1, experiment.size()};
+  store.set_subject(make_subject(preparer, {}, {}, std::nullopt, options.shard));
   Raised raised;
   options.stop = [&] { return raised.stops(); };
   run_sweep(preparer, options, store);

@@ -51,18 +51,18 @@ Exit check_folder(const std::string& folder) {
   const StoreSubject& subject = store->subject();
   std::string troubles;
   std::size_t sound = 0;
-  for (std::size_t i = 0; i < subject.keys.size(); ++i) {
-    const std::string trouble = trouble_of(*store, subject.keys[i]);
+  for (const SweepPoint& point : subject.points) {
+    const std::string trouble = trouble_of(*store, point.key);
     if (trouble.empty())
       ++sound;
     else
-      troubles +=
-          fmt::format("  {} {}\n", clean(point_text(i, parse_yaml(subject.points[i], source.name()).entries)),
-                      clean(trouble));
+      troubles += fmt::format(
+          "  {} {}\n", clean(point_text(point.position, parse_yaml(point.text, source.name()).entries)),
+          clean(trouble));
   }
   write_stdout([&](std::ostream& out) {
     out << fmt::format("{}: {} of {} points are sound\n", clean(subject.experiment), sound,
-                       subject.keys.size())
+                       subject.points.size())
         << troubles;
   });
   return troubles.empty() ? Exit::done : Exit::check_failed;

@@ -59,26 +59,44 @@ Exit merge_stores(const MergeArguments& arguments) {
   return Exit::done;
 }
 
+/// @throws InputError: the shards are not of one sweep, or were not computed in one way
 void check_equal(const std::string& folder, const StoreSubject& shard, const std::string& first_folder,
                  const StoreSubject& first) {
-  if (shard.experiment != first.experiment || shard.points != first.points)
-    throw InputError({folder, 0, 0},
-                     fmt::format("holds another experiment or another sweep than {}", first_folder));
-  if (shard.keys != first.keys)
-    throw InputError({folder, 0, 0},
-                     fmt::format("its points are not those of {}: settings, files, or the program differed",
-                                 first_folder));
+  switch (difference_of(first, shard)) {
+    case SubjectDifference::none:
+      return;
+    case SubjectDifference::sweep:
+      throw InputError({folder, 0, 0},
+                       fmt::format("holds another experiment or another sweep than {}", first_folder));
+    case SubjectDifference::inputs:
+      throw InputError({folder, 0, 0},
+                       fmt::format("its points are not those of {}: settings, files, or the program differed",
+                                   first_folder));
+  }
+}
+
+/// What the shards list together.
+StoreSubject subject_of_all(const std::vector<std::string>& folders) {
+  std::vector<StoreSubject> parts;
+  for (const std::string& folder : folders) {
+    parts.push_back(subject_of(folder));
+    check_equal(folder, parts.back(), folders.front(), parts.front());
+    if (parts.size() == 1) continue;
+    // The files of the catalogue need not be kept a thousand times.
+    std::erase_if(parts.back().origin->files, [known = &parts.front().origin->files](const auto& file) {
+      return std::ranges::binary_search(*known, file);
+    });
+  }
+  return united(std::move(parts));
 }
 
 }  // namespace
 
 Exit merge_command(const MergeArguments& arguments) {
   if (arguments.store_only) return merge_stores(arguments);
-  const StoreSubject subject = subject_of(arguments.folders.front());
-  for (const std::string& folder : arguments.folders)
-    check_equal(folder, subject_of(folder), arguments.folders.front(), subject);
+  StoreSubject subject = subject_of_all(arguments.folders);
   ResultsPlace place(arguments.out, arguments.fresh);
-  place.begin(subject);
+  place.begin(std::move(subject));
   for (const std::string& folder : arguments.folders)
     if (!fs::equivalent(folder, arguments.out)) add_points(folder, place.store());
   const Results results = results_or_refuse(arguments.out, place.store());

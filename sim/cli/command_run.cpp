@@ -240,7 +240,8 @@ FinishedRun run_points(const Experiment& experiment, const RunArguments& argumen
       path.empty()
           ? std::nullopt
           : std::optional((arguments.full ? "full " : "") + std::string(arguments.explain ? "explain " : "") +
-                          arguments.network_model));
+                          arguments.network_model),
+      arguments.shard);
   std::optional<ResultsPlace> place;
   if (path.empty())
     place.emplace();

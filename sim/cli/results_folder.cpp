@@ -75,9 +75,9 @@ std::string digest_of_files(const OutputFolder& folder) try {
 }
 
 bool have_common_points(const StoreSubject& a, const StoreSubject& b) {
-  const std::set<std::string_view> keys(a.keys.begin(), a.keys.end());
-  return std::any_of(b.keys.begin(), b.keys.end(),
-                     [&](const std::string& key) { return keys.contains(key); });
+  std::set<std::string_view> keys;
+  for (const SweepPoint& point : a.points) keys.insert(point.key);
+  return std::ranges::any_of(b.points, [&](const SweepPoint& point) { return keys.contains(point.key); });
 }
 
 }  // namespace

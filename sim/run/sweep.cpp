@@ -96,6 +96,7 @@ Origin origin_of(const Experiment& experiment, const InputRecord& record) {
   Origin origin{program_build(), experiment.tree(), program_files()};
   const std::set<std::pair<std::string, std::string>> named(record.files().begin(), record.files().end());
   origin.files.insert(origin.files.end(), named.begin(), named.end());
+  std::ranges::sort(origin.files);
   return origin;
 }
 
@@ -127,19 +128,19 @@ constexpr auto planned_fields = [](auto& archive, auto& planned) {
   archive.texts("warnings", planned.warnings);
 };
 
-/// Indices of the points that the store does not have, or has damaged; of several equal points, the first.
+/// Positions of the shard's points that the store does not have, or has damaged; of several equal points, the first.
 std::vector<std::size_t> missing_points(Store& store, const SweepOptions& options) {
-  const std::vector<std::string>& keys = store.subject().keys;
   std::set<std::string_view> seen;
   std::vector<std::size_t> missing, damaged;
   const Store::Reading reading(store);
-  for (std::size_t i = options.shard.index - 1; i < keys.size(); i += options.shard.of) {
-    if (store.has(keys[i], options.trace) || !seen.insert(keys[i]).second) continue;
-    missing.push_back(i);
-    store.failure(keys[i]);  // may be damaged as well
-    if (!store.is_damaged(keys[i])) continue;
-    damaged.push_back(i);
-    store.drop(keys[i]);
+  for (const auto& [position, text, key] : store.subject().points) {
+    if (position % options.shard.of != options.shard.index - 1) continue;
+    if (store.has(key, options.trace) || !seen.insert(key).second) continue;
+    missing.push_back(position);
+    store.failure(key);  // may be damaged as well
+    if (!store.is_damaged(key)) continue;
+    damaged.push_back(position);
+    store.drop(key);
   }
   if (!damaged.empty()) options.damaged(damaged);
   return missing;
@@ -163,19 +164,21 @@ std::string point_text(std::size_t index, const Coordinates& coordinates) {
 }
 
 StoreSubject make_subject(Preparer& preparer, const std::string& file,
-                          const std::vector<std::string>& settings,
-                          const std::optional<std::string>& options) {
+                          const std::vector<std::string>& settings, const std::optional<std::string>& options,
+                          const Shard& shard) {
   const Experiment& experiment = preparer.experiment();
-  StoreSubject subject{experiment.name(), make_manifest(experiment, file, settings), {}, {}, {}};
+  StoreSubject subject{
+      experiment.name(), make_manifest(experiment, file, settings), {}, experiment.size(), {}};
+  subject.options = options.value_or("");
   const InputRecord record;  // the experiment's own file, read above, is in the origin as a tree
   if (experiment.jobs()) subject.jobs = to_flow(with_trace_read(*experiment.jobs()));
   std::optional<PointKeys> keys;
   if (options) keys.emplace(*options);
-  for (std::size_t i = 0; i < experiment.size(); ++i) {
+  for (std::size_t i = shard.index - 1; i < experiment.size(); i += shard.of) {
     const std::string inputs =
         hinting_at_sweep(experiment, i, [&] { return preparer.read_parts(preparer.point(i)); });
-    subject.keys.push_back(keys ? keys->key(preparer.content(i), inputs) : point_id(i));
-    subject.points.push_back(to_flow(mapping_of(experiment.coordinates(i))));
+    subject.points.push_back({i, to_flow(mapping_of(experiment.coordinates(i))),
+                              keys ? keys->key(preparer.content(i), inputs) : point_id(i)});
   }
   if (options) subject.origin = origin_of(experiment, record);
   return subject;
@@ -291,7 +294,7 @@ bool run_sweep(Preparer& preparer, const SweepOptions& options, Store& store) {
   const bool whole =
       run_in_workers(todo.size(), options.jobs, work,
                      [&](std::size_t item, WorkerAnswer answer) {
-                       const std::string& key = store.subject().keys[todo[item]];
+                       const std::string& key = store.subject().at(todo[item])->key;
                        if (answer.kind == WorkerAnswer::Kind::done)
                          store.put(key, decode_stored(answer.bytes));
                        else
@@ -326,27 +329,28 @@ Results load_results(Store& store, const Experiment* experiment) {
   Results results;
   results.experiment = subject.experiment;
   results.manifest = subject.manifest;
-  results.points = static_cast<std::int64_t>(subject.keys.size());
+  results.points = static_cast<std::int64_t>(subject.size);
   Sha256 rows;
   const Store::Reading reading(store);
-  results.runs.reserve(subject.keys.size());  // growing would take it three times
-  for (std::size_t i = 0; i < subject.keys.size(); ++i) {
+  results.runs.reserve(subject.points.size());  // growing would take it three times
+  for (const SweepPoint& point : subject.points) {
+    const std::string id = point_id(point.position);
     const auto coordinates = [&] {
-      return experiment ? experiment->coordinates(i) : parse_yaml(subject.points[i], store.name()).entries;
+      return experiment ? experiment->coordinates(point.position)
+                        : parse_yaml(point.text, store.name()).entries;
     };
-    if (const std::optional<StoredRun> run = store.run(subject.keys[i], false)) {
+    if (const std::optional<StoredRun> run = store.run(point.key, false)) {
       rows.add_field(store.digest_of_point());
       RunResult& result =
           results.runs.emplace_back(read_stored(store, again, [&] { return run_of_stored(*run); }));
-      result.id = point_id(i);
+      result.id = id;
       result.point = coordinates();
-    } else if (std::optional<PointFailure> failure = store.failure(subject.keys[i])) {
+    } else if (std::optional<PointFailure> failure = store.failure(point.key)) {
       rows.add_field(store.digest_of_point());
-      results.failed.push_back(
-          {point_id(i), coordinates(), std::move(failure->kind), std::move(failure->reason)});
+      results.failed.push_back({id, coordinates(), std::move(failure->kind), std::move(failure->reason)});
     }
-    if (store.is_damaged(subject.keys[i]))
-      throw DamagedStore(fmt::format("{}: what it has of point {} is damaged", store.name(), point_id(i)));
+    if (store.is_damaged(point.key))
+      throw DamagedStore(fmt::format("{}: what it has of point {} is damaged", store.name(), id));
   }
   store.note_read(rows.text());
   if (!results.runs.empty()) results.manifest.network_model = results.runs.front().network_model;
@@ -354,7 +358,9 @@ Results load_results(Store& store, const Experiment* experiment) {
 }
 
 std::vector<TraceProcess> load_trace(Store& store, std::size_t index) {
-  const std::string& key = store.subject().keys.at(index);
+  const SweepPoint* point = store.subject().at(index);
+  if (point == nullptr) throw std::out_of_range("the store does not list the point");
+  const std::string& key = point->key;
   const std::optional<StoredRun> run = store.run(key, true);
   if (store.is_damaged(key))
     throw DamagedStore(fmt::format("{}: its trace of point {} is damaged", store.name(), point_id(index)));

@@ -49,12 +49,13 @@ struct SweepOptions {
   std::function<bool()> stop = [] { return false; };  ///< asked several times a second
 };
 
-/// The subject of a store for the preparer's experiment. Reads the parts of all points. @throws InputError
+/// The subject of a store for the preparer's experiment. Reads the parts of the points. @throws InputError
 /// @param file, settings: as the user gave them
 /// @param options text of the options that change the result of a run; nothing for a store that is used once
+/// @param shard its points are listed
 StoreSubject make_subject(Preparer& preparer, const std::string& file,
-                          const std::vector<std::string>& settings,
-                          const std::optional<std::string>& options);
+                          const std::vector<std::string>& settings, const std::optional<std::string>& options,
+                          const Shard& shard = {});
 
 /// What is known about a point that was planned and not simulated; nothing for points that search for a
 /// strategy.

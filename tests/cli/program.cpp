@@ -132,7 +132,7 @@ std::string replaced(std::string text, const std::string& old, const std::string
 
 void mark_runs(const Workplace& place, const std::string& folder) {
   convoy::Store store((place.path() / folder / "results.sqlite").string(), convoy::Database::Mode::write);
-  for (const std::string& key : store.subject().keys) {
+  for (const auto& [position, text, key] : store.subject().points) {
     convoy::StoredRun run = store.run(key, false).value();
     run.network_model = "marked";
     store.put(key, run);

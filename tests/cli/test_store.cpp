@@ -155,7 +155,7 @@ TEST_CASE("store: runs of another version of the program are told, and made agai
   {
     convoy::Store store((place.path() / "o/results.sqlite").string(), convoy::Database::Mode::write);
     convoy::StoreSubject subject = store.subject();
-    for (std::string& key : subject.keys) {
+    for (auto& [position, text, key] : subject.points) {
       convoy::StoredRun run = store.run(key, false).value();
       run.result = replaced(run.result, "\"framework\"", "\"frame\"");
       key = "old" + key;  // which the version is a part of
@@ -180,10 +180,11 @@ TEST_CASE("store: a trace of another version of the program is told, and made ag
   {
     convoy::Store store((place.path() / "o/results.sqlite").string(), convoy::Database::Mode::write);
     convoy::StoreSubject subject = store.subject();
-    convoy::StoredRun run = store.run(subject.keys.front(), true).value();
+    std::string& key = subject.points.front().key;
+    convoy::StoredRun run = store.run(key, true).value();
     run.trace = replaced(run.trace, "\"left_out\"", "\"kept\"");
-    subject.keys.front() = "old" + subject.keys.front();  // which the version is a part of
-    store.put(subject.keys.front(), run);
+    key = "old" + key;  // which the version is a part of
+    store.put(key, run);
     store.set_subject(subject);
   }
   const Finished report = place.convoy({"report", "o"});
@@ -272,6 +273,43 @@ TEST_CASE("shards: joined they are one run, byte for byte, whatever their number
     CHECK(merged.err.empty());
     check_same_files(place, name, "whole");
   }
+}
+
+TEST_CASE(
+    "shards: each lists its own points, those of one folder together, and joining goes on where it was "
+    "ended") {
+  const Workplace place;
+  place.file("e.yaml", sweep_of("[8, 16, 32]"));
+  REQUIRE(place.convoy({"run", "e.yaml", "--out", "whole"}).exit_code == 0);
+  const auto listed = [&](const std::string& folder) {
+    const convoy::Store store((place.path() / folder / "results.sqlite").string(),
+                              convoy::Database::Mode::read);
+    CHECK(store.subject().size == 12);
+    std::vector<std::size_t> positions;
+    for (const convoy::SweepPoint& point : store.subject().points) positions.push_back(point.position);
+    return positions;
+  };
+  for (const char* shard : {"1/3", "2/3", "3/3"})
+    REQUIRE(
+        place.convoy({"run", "e.yaml", "--out", std::string("s") + shard[0], "--shard", shard}).exit_code ==
+        0);
+  CHECK(listed("s1") == std::vector<std::size_t>{0, 3, 6, 9});
+  CHECK(listed("s3") == std::vector<std::size_t>{2, 5, 8, 11});
+  REQUIRE(place.convoy({"run", "e.yaml", "--out", "s1", "--shard", "3/3"}).exit_code == 0);
+  CHECK(listed("s1") == std::vector<std::size_t>{0, 2, 3, 5, 6, 8, 9, 11});
+  const Finished two = place.convoy({"run", "e.yaml", "--out", "s1", "--shard", "3/3"});
+  CHECK(two.out.find(": 8 of 12 points in s1/results.sqlite") != std::string::npos);
+  // Ended between the first folder and the second, and begun again.
+  CHECK(place.convoy({"merge", "s1", "--out", "o"}).exit_code == 1);
+  CHECK(json::parse(place.read("o/results.json"))["done"] == 8);
+  CHECK(place.convoy({"merge", "s1", "s2", "s3", "--out", "o"}).exit_code == 0);
+  check_same_files(place, "o", "whole");
+  // A shard of the same sweep with other settings is none of it.
+  REQUIRE(
+      place.convoy({"run", "e.yaml", "--set", "training.precision=fp16", "--out", "other", "--shard", "2/3"})
+          .exit_code == 0);
+  CHECK(place.convoy({"merge", "s1", "other", "--out", "p"}).err ==
+        "other: its points are not those of s1: settings, files, or the program differed\n");
 }
 
 TEST_CASE("shards: what is missing or foreign is said") {

@@ -265,7 +265,7 @@ TEST_CASE("study: the same bytes on any number of jobs, and from points that a s
   CHECK(all_of_second + 5 <= all_of_first);
   if (whole) CHECK(all_of_second == 0);
   CHECK(study_json(again) == alone);
-  CHECK(store.subject().keys.size() == again.simulated);
+  CHECK(store.subject().points.size() == again.simulated);
 }
 
 TEST_CASE("study: what is wrong is said with its place") {

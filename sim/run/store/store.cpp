@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <map>
 #include <utility>
 
@@ -17,7 +18,7 @@ namespace convoy::inline runs {
 namespace {
 
 constexpr std::int64_t application_id = 0x63766f79;  // "cvoy"
-constexpr std::int64_t store_version = 2;
+constexpr std::int64_t store_version = 3;
 constexpr std::chrono::milliseconds longest_transaction{200};
 
 struct Table {
@@ -33,16 +34,6 @@ constexpr std::array<Table, 5> tables{
       "CREATE TABLE failures(key TEXT PRIMARY KEY, kind TEXT NOT NULL, reason TEXT NOT NULL, "
       "digest TEXT NOT NULL)"},
      {"traces", "CREATE TABLE traces(key TEXT PRIMARY KEY, trace TEXT NOT NULL, digest TEXT NOT NULL)"}}};
-
-std::string digest_of_subject(const StoreSubject& subject, const std::string& manifest,
-                              const std::string& origin) {
-  Sha256 digest;
-  digest.add_field(subject.experiment).add_field(manifest).add_field(subject.jobs);
-  for (std::size_t i = 0; i < subject.points.size(); ++i)
-    digest.add_field(subject.points[i]).add_field(subject.keys[i]);
-  if (!origin.empty()) digest.add_field(origin);
-  return digest.text();
-}
 
 }  // namespace
 
@@ -111,15 +102,15 @@ void Store::load_subject() {
   std::map<std::string, std::string> values;
   Statement about(database_, "SELECT name, value FROM about");
   while (about.step()) values.emplace(about.text(0), about.text(1));
-  Statement sweep(database_, "SELECT point, key FROM sweep ORDER BY position");
-  while (sweep.step()) {
-    subject.points.emplace_back(sweep.text(0));
-    subject.keys.emplace_back(sweep.text(1));
-  }
+  Statement sweep(database_, "SELECT position, point, key FROM sweep ORDER BY position");
+  while (sweep.step())
+    subject.points.push_back({static_cast<std::size_t>(sweep.integer(0)) - 1, std::string(sweep.text(1)),
+                              std::string(sweep.text(2))});
   if (values.empty() && subject.points.empty()) return;
   subject.experiment = values["experiment"], subject.jobs = values["jobs"];
+  subject.options = values["options"], subject.size = std::strtoull(values["size"].c_str(), nullptr, 10);
   const std::string &manifest = values["manifest"], &origin = values["origin"];
-  if (values["digest"] != digest_of_subject(subject, manifest, origin))
+  if (values["digest"] != digest_of(subject, manifest, origin))
     throw DamagedStore(fmt::format("{}: the list of its points is damaged", database_.name()));
   subject_digest_ = values["digest"];
   try {
@@ -133,9 +124,11 @@ void Store::load_subject() {
 }
 
 void Store::set_subject(StoreSubject subject) {
+  if (subject_ && difference_of(*subject_, subject) == SubjectDifference::none)
+    subject = united({*subject_, std::move(subject)});
   const std::string manifest = to_text(subject.manifest, manifest_fields);
   const std::string origin = subject.origin ? to_text(*subject.origin, origin_fields) : std::string{};
-  const std::string digest = digest_of_subject(subject, manifest, origin);
+  const std::string digest = digest_of(subject, manifest, origin);
   if (subject_ && digest == subject_digest_) return;
   changed();
   database_.run("DELETE FROM about WHERE name <> 'queues'; DELETE FROM sweep; DROP TABLE IF EXISTS runs;");
@@ -143,14 +136,16 @@ void Store::set_subject(StoreSubject subject) {
   about.bind(0, "experiment").bind(1, subject.experiment).finish();
   about.bind(0, "manifest").bind(1, manifest).finish();
   about.bind(0, "jobs").bind(1, subject.jobs).finish();
+  about.bind(0, "size").bind(1, std::to_string(subject.size)).finish();
+  about.bind(0, "options").bind(1, subject.options).finish();
   if (!origin.empty()) about.bind(0, "origin").bind(1, origin).finish();
   subject_digest_ = digest;
   about.bind(0, "digest").bind(1, subject_digest_).finish();
   Statement sweep(database_, "INSERT INTO sweep VALUES(?, ?, ?)");
-  for (std::size_t i = 0; i < subject.points.size(); ++i)
-    sweep.bind(0, static_cast<std::int64_t>(i + 1))
-        .bind(1, subject.points[i])
-        .bind(2, subject.keys[i])
+  for (const SweepPoint& point : subject.points)
+    sweep.bind(0, static_cast<std::int64_t>(point.position + 1))
+        .bind(1, point.text)
+        .bind(2, point.key)
         .finish();
   subject_ = std::move(subject);
   commit();

@@ -8,25 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "sim/results/origin.h"
 #include "sim/results/result.h"
 #include "sim/run/store/checked_rows.h"
 #include "sim/run/store/database.h"
+#include "sim/run/store/store_subject.h"
 #include "sim/run/wire.h"
 
 namespace convoy::inline runs {
-
-/// What the points in a store belong to.
-struct StoreSubject {
-  std::string experiment;  ///< its name
-  Manifest manifest;
-  std::string jobs;                 ///< `jobs:` of the experiment as YAML in one line; "": none
-  std::vector<std::string> points;  ///< of each point in the sweep's order: coordinates as YAML in one line
-  std::vector<std::string> keys;    ///< and the digest of all that its run depends on
-  /// What the runs are computed from, for comparisons; nothing for a store that is used once, and in stores
-  /// that were written before there was one.
-  std::optional<Origin> origin = {};
-};
 
 /// The outcome of a point that has no results.
 struct PointFailure {
@@ -53,8 +41,8 @@ class Store {
 
   bool empty() const { return !subject_; }
   const StoreSubject& subject() const { return *subject_; }
-  /// Makes this the store of `subject`; the points of the former subject stay available. The same subject
-  /// changes nothing.
+  /// Makes this the store of `subject`; the points of the former subject stay available, and listed where they are of
+  /// the same sweep. The same subject changes nothing.
   void set_subject(StoreSubject subject);
 
   bool has(const std::string& key, bool with_trace) { return run(key, with_trace).has_value(); }

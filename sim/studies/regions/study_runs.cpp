@@ -92,7 +92,7 @@ bool StudyRuns::simulate_new(const std::vector<Experiment::Coordinates>& points)
       make_subject(preparer_, options_.file, options_.settings,
                    options_.store_options.empty() ? std::nullopt : std::optional(options_.store_options));
   if (options_.store_options.empty())  // keys that are different in every round
-    for (std::size_t i = 0; i < subject.keys.size(); ++i) subject.keys[i] = point_id(all_.size() + i);
+    for (SweepPoint& point : subject.points) point.key = point_id(all_.size() + point.position);
   if (!begun_ && options_.begin)
     options_.begin(std::move(subject));
   else
