@@ -275,7 +275,7 @@ FinishedRun run_points(const Experiment& experiment, const RunArguments& argumen
 }
 
 Exit run_command(const RunArguments& arguments) {
-  Experiment experiment = Experiment::load(arguments.file, arguments.settings);
+  Experiment experiment = Experiment::load(arguments.file, arguments.settings, arguments.shard.of);
   if (arguments.network_model == "simgrid") experiment.use(NetworkModel::simgrid);
   const bool to_folder = !arguments.json || !arguments.out.empty() || arguments.trace || arguments.monitor ||
                          arguments.shard.of > 1;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "sim/base/document_kind.h"
 #include "sim/base/key_parts.h"
@@ -204,16 +205,18 @@ const Keys<Point>& point_keys() {
 std::string point_id(std::size_t index) { return std::to_string(index + 1); }
 std::size_t point_index(const std::string& id) { return std::stoull(id) - 1; }
 
-Experiment Experiment::load(const std::string& file, const std::vector<std::string>& settings) {
-  return read(load_yaml(file), settings);
+Experiment Experiment::load(const std::string& file, const std::vector<std::string>& settings,
+                            std::size_t shards) {
+  return read(load_yaml(file), settings, shards);
 }
 
 Experiment Experiment::parse(const std::string& text, const std::string& place,
                              const std::vector<std::string>& settings) {
-  return read(parse_yaml(text, place), settings);
+  return read(parse_yaml(text, place), settings, 1);
 }
 
-Experiment Experiment::read(YamlNode read_tree, const std::vector<std::string>& settings) {
+Experiment Experiment::read(YamlNode read_tree, const std::vector<std::string>& settings,
+                            std::size_t shards) {
   Experiment experiment;
   YamlNode& tree = experiment.tree_;
   tree = std::move(read_tree);
@@ -223,13 +226,15 @@ Experiment Experiment::read(YamlNode read_tree, const std::vector<std::string>& 
   for (const std::string& setting : settings) refuse_overridden(tree, setting);
   YamlMap map(tree, "");
   experiment.name_ = read_name(map);
-  if (const YamlNode* sweep = map.find("sweep")) experiment.read_sweep(*sweep);
+  if (const YamlNode* sweep = map.find("sweep")) experiment.read_sweep(*sweep, shards);
   erase_entry(tree, "sweep");
   return experiment;
 }
 
-void Experiment::read_sweep(const YamlNode& sweep) {
+void Experiment::read_sweep(const YamlNode& sweep, std::size_t shards) {
   YamlMap map(sweep, "sweep");
+  const std::size_t most =
+      std::min(shards, std::numeric_limits<std::size_t>::max() / max_points) * max_points;
   for (const std::string& path : map.keys()) {
     const YamlNode& list = map.node(path);
     if (const std::string step(first_step(path));
@@ -244,11 +249,12 @@ void Experiment::read_sweep(const YamlNode& sweep) {
         throw InputError(
             list.key_pos,
             fmt::format("sweep.{}: replaces what sweep.{} above it sets; put it first", path, earlier));
-    if (list.items.size() > max_points / size_)
+    if (list.items.size() > most / size_)
       throw InputError(
           list.key_pos,
-          fmt::format("sweep.{}: with this list the sweep has {} points; at most {} are run", path,
-                      static_cast<double>(size_) * static_cast<double>(list.items.size()), max_points));
+          fmt::format("sweep.{}: with this list the sweep has {} points; at most {} are run in one piece; "
+                      "`--shard I/N` runs every N-th of them",
+                      path, static_cast<double>(size_) * static_cast<double>(list.items.size()), max_points));
     size_ *= list.items.size();
     axes_.emplace_back(path, list.items);
   }

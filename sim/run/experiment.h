@@ -49,12 +49,14 @@ struct Point {
 /// (docs/experiment.md).
 class Experiment {
  public:
-  static constexpr std::size_t max_points = 100'000;  ///< of a sweep
+  static constexpr std::size_t max_points = 1'000'000;  ///< of a sweep that is run in one piece
 
   /// @param settings "key.path=value" in the given order; value is YAML, key.path a dotted path ("sweep.PATH"
   /// sets an axis)
+  /// @param shards in which the sweep is run, each of at most max_points
   /// @throws InputError: the file cannot be read, or a part of it that does not depend on the point is wrong.
-  static Experiment load(const std::string& file, const std::vector<std::string>& settings);
+  static Experiment load(const std::string& file, const std::vector<std::string>& settings,
+                         std::size_t shards = 1);
 
   /// The same of a text. @param place by which errors call it; files that it names are beside that
   static Experiment parse(const std::string& text, const std::string& place,
@@ -96,8 +98,8 @@ class Experiment {
 
  private:
   using Axis = std::pair<std::string, std::vector<YamlNode>>;
-  static Experiment read(YamlNode tree, const std::vector<std::string>& settings);
-  void read_sweep(const YamlNode& sweep);
+  static Experiment read(YamlNode tree, const std::vector<std::string>& settings, std::size_t shards);
+  void read_sweep(const YamlNode& sweep, std::size_t shards);
 
   YamlNode tree_;  ///< without `sweep`
   std::string name_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -298,7 +299,7 @@ TEST_CASE(
   REQUIRE(place.convoy({"run", "e.yaml", "--out", "s1", "--shard", "3/3"}).exit_code == 0);
   CHECK(listed("s1") == std::vector<std::size_t>{0, 2, 3, 5, 6, 8, 9, 11});
   const Finished two = place.convoy({"run", "e.yaml", "--out", "s1", "--shard", "3/3"});
-  CHECK(two.out.find(": 8 of 12 points in s1/results.sqlite") != std::string::npos);
+  CHECK(two.out.find("small: 8 of 12 points in s1/results.sqlite") != std::string::npos);
   // Ended between the first folder and the second, and begun again.
   CHECK(place.convoy({"merge", "s1", "--out", "o"}).exit_code == 1);
   CHECK(json::parse(place.read("o/results.json"))["done"] == 8);
@@ -331,6 +332,16 @@ TEST_CASE("shards: what is missing or foreign is said") {
   REQUIRE(place.convoy({"run", "e.yaml", "--out", "o"}).exit_code == 0);
   REQUIRE(place.convoy({"run", "e.yaml", "--out", "whole"}).exit_code == 0);
   check_same_files(place, "o", "whole");
+  std::string batches = "1", latencies = "1us";
+  for (int i = 2; i <= 1001; ++i) batches += fmt::format(", {}", i), latencies += fmt::format(", {}us", i);
+  place.file("many.yaml", sweep_of("[" + batches + "]") + "  cluster.fabric.latency: [" + latencies + "]\n");
+  CHECK(place.convoy({"run", "many.yaml", "--out", "m"})
+            .err.find("the sweep has 4008004 points; at most 1000000 are run in one piece; `--shard I/N` "
+                      "runs every N-th of "
+                      "them\n") != std::string::npos);
+  CHECK(place.convoy({"run", "many.yaml", "--out", "m", "--shard", "7/4"}).exit_code == 2);
+  CHECK(place.convoy({"run", "many.yaml", "--out", "m", "--shard", "7/4000000"}).out ==
+        "small: 2 of 4008004 points in m/results.sqlite; `convoy merge DIR... --out DIR` joins the shards\n");
   for (const char* wrong : {"0/2", "3/2", "1", "1/2x", "-1/2", "a/b"}) {
     CAPTURE(wrong);
     CHECK(place.convoy({"run", "e.yaml", "--out", "w", std::string("--shard=") + wrong}).exit_code == 2);
