@@ -2,6 +2,7 @@
 #include "sim/replay/busy_clock.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 namespace convoy::inline replays {
@@ -36,6 +37,8 @@ LinkClock::LinkClock(const Machine& machine, const Folding& folding)
   for (std::uint32_t& clock : link_clock_)  // connections have no port
     if (clock == Folding::none) clock = clocks++;
   clocks_.resize(clocks);
+  is_port_.assign(clocks, true);
+  for (const std::uint32_t clock : link_clock_) is_port_[clock] = false;
 
   for (const std::vector<LinkUse>& route : folding.flow_route) {
     first_of_flow_.push_back(static_cast<std::uint32_t>(of_flow_.size()));
@@ -48,11 +51,41 @@ LinkClock::LinkClock(const Machine& machine, const Folding& folding)
 }
 
 void LinkClock::flow_begins(std::uint32_t flow_class, double now_s) {
-  for_each(flow_class, [&](std::uint32_t clock) { clocks_[clock].enter(now_s); });
+  for_each(flow_class, [&](std::uint32_t clock) {
+    take_foreseen(clock, now_s);
+    clocks_[clock].enter(now_s);
+  });
 }
 
 void LinkClock::flow_ends(std::uint32_t flow_class, double now_s) {
-  for_each(flow_class, [&](std::uint32_t clock) { clocks_[clock].leave(now_s); });
+  for_each(flow_class, [&](std::uint32_t clock) {
+    take_foreseen(clock, now_s);
+    clocks_[clock].leave(now_s);
+  });
+}
+
+void LinkClock::flow_foreseen(std::uint32_t flow_class, double begin_s, double end_s, double now_s) {
+  if (foreseen_.empty()) foreseen_.resize(clocks_.size());
+  for_each(flow_class, [&](std::uint32_t clock) {
+    if (!is_port_[clock]) {
+      clocks_[clock].add(end_s - begin_s);
+      return;
+    }
+    take_foreseen(clock, now_s);
+    foreseen_[clock].add(begin_s, end_s);
+  });
+}
+
+void LinkClock::take_foreseen(std::uint32_t clock, double now_s) {
+  if (foreseen_.empty()) return;
+  foreseen_[clock].take(now_s, [&](double at_s, bool begins) {
+    begins ? clocks_[clock].enter(at_s) : clocks_[clock].leave(at_s);
+  });
+}
+
+void LinkClock::take_foreseen() {
+  for (std::uint32_t clock = 0; clock < foreseen_.size(); ++clock)
+    take_foreseen(clock, std::numeric_limits<double>::infinity());
 }
 
 std::vector<double> LinkClock::link_busy_s(double now_s) const {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "sim/replay/engine.h"
@@ -27,6 +30,55 @@ class BusyTime {
   double since_s_ = 0, total_s_ = 0;
 };
 
+/// The times at which something will have at least one user, as far as users are known before their time has come.
+class ForeseenUses {
+ public:
+  void add(double begin_s, double end_s) {
+    std::size_t place = stretches_.size();  // of the first that begins later
+    while (place > next_ + (has_begun_ ? 1 : 0) && stretches_[place - 1].begin_s > begin_s) --place;
+    if (place > next_ && stretches_[place - 1].end_s >= begin_s) {
+      --place;
+      stretches_[place].end_s = std::max(stretches_[place].end_s, end_s);
+    } else if (place < stretches_.size() && stretches_[place].begin_s <= end_s) {
+      stretches_[place].begin_s = begin_s;
+      stretches_[place].end_s = std::max(stretches_[place].end_s, end_s);
+    } else {
+      stretches_.insert(at(place), {begin_s, end_s});
+    }
+    std::size_t after = place + 1;  // those that it reaches are of one stretch with it
+    for (; after < stretches_.size() && stretches_[after].begin_s <= stretches_[place].end_s; ++after)
+      stretches_[place].end_s = std::max(stretches_[place].end_s, stretches_[after].end_s);
+    if (after > place + 1) stretches_.erase(at(place + 1), at(after));
+  }
+  /// Forgets what is over by now. Calls `change(at_s, begins)` for each beginning and end up to now, in their order.
+  template <class Change>
+  void take(double now_s, Change change) {
+    for (; next_ < stretches_.size(); ++next_) {
+      const Stretch& stretch = stretches_[next_];
+      if (!has_begun_ && stretch.begin_s > now_s) break;
+      if (!std::exchange(has_begun_, true)) change(stretch.begin_s, true);
+      if (stretch.end_s > now_s) break;
+      change(stretch.end_s, false);
+      has_begun_ = false;
+    }
+    if (next_ == 0 || 2 * next_ < stretches_.size()) return;
+    stretches_.erase(stretches_.begin(), at(next_));
+    next_ = 0;
+  }
+
+ private:
+  struct Stretch {
+    double begin_s, end_s;
+  };
+  std::vector<Stretch>::iterator at(std::size_t place) {
+    return stretches_.begin() + static_cast<std::ptrdiff_t>(place);
+  }
+
+  std::vector<Stretch> stretches_;  ///< by time; they do not touch each other
+  std::size_t next_ = 0;            ///< those before it are over
+  bool has_begun_ = false;          ///< the next one
+};
+
 /// Busy time of link classes, and of ports (both directions of a cable; Link::port) by classes of equal
 /// ports.
 class LinkClock {
@@ -34,6 +86,10 @@ class LinkClock {
   LinkClock(const Machine& machine, const Folding& folding);
   void flow_begins(std::uint32_t flow_class, double now_s);
   void flow_ends(std::uint32_t flow_class, double now_s);
+  /// A flow that will be there between these times. @pre no other flow is on its links meanwhile
+  void flow_foreseen(std::uint32_t flow_class, double begin_s, double end_s, double now_s);
+  /// Counts everything that has been foreseen.
+  void take_foreseen();
   /// Calls `use` with the clock, below size(), of every link and port that a flow class crosses; a clock may
   /// occur more than once.
   template <class Use>
@@ -49,10 +105,14 @@ class LinkClock {
   std::vector<double> port_busy_s(double now_s) const;  ///< by Link::port
 
  private:
+  void take_foreseen(std::uint32_t clock, double now_s);
+
   std::vector<BusyTime> clocks_;  ///< of classes of equal ports, each after those of its link classes
   std::vector<std::uint32_t> link_clock_;               ///< by link class
   std::vector<std::uint32_t> port_clock_;               ///< by port
   std::vector<std::uint32_t> first_of_flow_, of_flow_;  ///< clocks by flow class, all in one vector
+  std::vector<bool> is_port_;                           ///< by clock
+  std::vector<ForeseenUses> foreseen_;                  ///< by clock, of ports; empty: nothing ever was
 };
 
 /// How the messages of an endpoint overlap with its computing, in seconds: messages under way while it does
@@ -102,9 +162,28 @@ class DeviceClock {
   }
   void message_begins(double now_s) { advance(now_s), ++messages_, has_begun_ = true; }
   void message_ends(double now_s) { advance(now_s), --messages_; }
+  /// A message that will be under way between these times.
+  void message_foreseen(double begin_s, double end_s, double now_s) {
+    take_foreseen(now_s);
+    foreseen_.add(begin_s, end_s);
+  }
+  /// Counts what has been foreseen up to now.
+  void take_foreseen(double now_s) {
+    foreseen_.take(now_s, [&](double at_s, bool begins) {
+      pass(at_s);
+      begins ? ++messages_ : --messages_;
+      has_begun_ = true;
+    });
+  }
   const DeviceTimes& times() const { return times_; }  ///< up to the last call of one of the functions above
 
   void advance(double now_s) {
+    take_foreseen(now_s);
+    pass(now_s);
+  }
+
+ private:
+  void pass(double now_s) {
     const double passed_s = now_s - last_s_;
     if (computing_) {
       times_.compute_s += passed_s;
@@ -115,11 +194,11 @@ class DeviceClock {
     last_s_ = now_s;
   }
 
- private:
   bool computing_ = false, has_begun_ = false;
   std::uint32_t messages_ = 0;
   double last_s_ = 0;
   DeviceTimes times_;
+  ForeseenUses foreseen_;
 };
 
 }  // namespace convoy::replays

@@ -11,7 +11,8 @@ namespace convoy::inline replays {
 
 MessageGroups::MessageGroups(const Plan& plan, const FlowTable& table, const std::vector<bool>& one_by_one,
                              const Folding& folding, Engine& engine, Transfers& transfers,
-                             MessageListener& listener, UncontendedCollectives* uncontended, std::vector<bool> alone)
+                             MessageListener& listener, UncontendedCollectives* uncontended,
+                             std::vector<bool> alone, std::vector<bool> lone)
     : plan_(plan),
       one_by_one_(one_by_one),
       folding_(folding),
@@ -20,6 +21,7 @@ MessageGroups::MessageGroups(const Plan& plan, const FlowTable& table, const std
       listener_(listener),
       uncontended_(uncontended),
       alone_(std::move(alone)),
+      lone_(std::move(lone)),
       groups_(folding.groups.size()),
       uncontended_of_(folding.groups.size()),
       member_of_(plan.patterns.size()) {
@@ -94,6 +96,7 @@ MessageGroups::Run& MessageGroups::run_of(CommId comm, std::uint32_t endpoint_cl
           run.ranks[m].to_deliver = group.part(static_cast<std::uint32_t>(m), 0).sends;
         run.ranks[m].to_receive = group.members[m].receive_count;
       }
+    if (!lone_.empty() && lone_[pattern]) run.foresight.emplace(time_to_look_ahead_s(run));
   }
   return run;
 }
@@ -124,7 +127,7 @@ void MessageGroups::start_one_by_one(Run& run, std::uint32_t member, TaskId id, 
       listener_.message_begins(endpoint_class);
       after_overhead(run, [this, &run, member] {
         listener_.message_ends(run.group->members[member].endpoint_class);
-        begin_step(run, member);
+        reach_first_step(run, member);
       });
       break;
     case Task::Kind::send:
@@ -263,15 +266,26 @@ void MessageGroups::begin_step(Run& run, std::uint32_t member) {
       if (message.peer != member) launch_if_met(run, member, message, false);
     return;
   }
-  listener_.task_done(run.group->members[member].endpoint_class, rank.task);
+  end_one_by_one(run, member);
 }
 
 /// The other end cannot be past this step, because it needs this message for it.
 void MessageGroups::launch_if_met(Run& run, std::uint32_t member, const Group::Message& message, bool sends) {
-  const Run::Rank& peer = run.ranks[message.peer];
+  Run::Rank& peer = run.ranks[message.peer];
   if (peer.step != run.ranks[member].step || !peer.step_begun) return;
   const std::uint32_t from = sends ? member : message.peer, to = sends ? message.peer : member;
-  transfers_.launch_for_ends(message.flow_class, bytes_of(run, message.flow_class), [&run, from, to] {
+  const double bytes = bytes_of(run, message.flow_class);
+  if (run.foresight) {
+    Run::Rank& rank = run.ranks[member];
+    const double end_s =
+        transfers_.foresee_for_ends(message.flow_class, bytes, std::max(rank.ready_s, peer.ready_s));
+    rank.step_end_s = std::max(rank.step_end_s, end_s);
+    peer.step_end_s = std::max(peer.step_end_s, end_s);
+    message_there(run, from);
+    message_there(run, to);
+    return;
+  }
+  transfers_.launch_for_ends(message.flow_class, bytes, [&run, from, to] {
     run.groups->message_there(run, from);
     run.groups->message_there(run, to);
   });
@@ -283,7 +297,91 @@ void MessageGroups::message_there(Run& run, std::uint32_t member) {
   rank.step_begun = false;
   ++rank.step;
   ++rank.repetition;
-  begin_step(run, member);
+  if (!run.foresight) {
+    begin_step(run, member);
+    return;
+  }
+  rank.ready_s = rank.step_end_s;
+  run.foresight->next.push_back(member);
+}
+
+// --- foreseen messages ---
+
+/// The time of so many of its first messages.
+double MessageGroups::time_to_look_ahead_s(const Run& run) const {
+  constexpr double steps = 16;
+  double longest_s = 0;
+  for (const std::vector<std::uint32_t>& flows : run.group->flows)
+    if (longest_s == 0)
+      for (const std::uint32_t f : flows)
+        longest_s = std::max(longest_s, transfers_.lone_s(f, bytes_of(run, f)));
+  return steps * longest_s;
+}
+
+void MessageGroups::reach_first_step(Run& run, std::uint32_t member) {
+  if (!run.foresight) {
+    begin_step(run, member);
+    return;
+  }
+  const double now_s = engine_.now_s();
+  run.ranks[member].ready_s = run.ranks[member].step_end_s = now_s;
+  run.foresight->horizon_s = std::max(run.foresight->horizon_s, now_s);
+  foresee(run, member);
+  look_further_later(run);
+}
+
+/// Goes from step to step as far as is known, from the first step that a rank can now begin. The rank that could go on last goes on first,
+/// since what belongs to its neighbours is still in the processor's caches.
+void MessageGroups::foresee(Run& run, std::uint32_t first) {
+  Foresight& foresight = *run.foresight;
+  foresight.next.push_back(first);
+  while (!foresight.next.empty()) {
+    const std::uint32_t member = foresight.next.back();
+    foresight.next.pop_back();
+    if (run.ranks[member].ready_s <= foresight.horizon_s) {
+      begin_step(run, member);
+      continue;
+    }
+    foresight.waiting.push_back(member);
+    foresight.first_s = std::min(foresight.first_s, run.ranks[member].ready_s);
+  }
+}
+
+/// When the first of the steps that wait begins, at the latest.
+void MessageGroups::look_further_later(Run& run) {
+  Foresight& foresight = *run.foresight;
+  if (foresight.first_s >= foresight.wake_s) return;
+  foresight.wake_s = foresight.first_s;
+  engine_.after(foresight.wake_s - engine_.now_s(), [this, &run, number = ++foresight.wakes] {
+    if (number != run.foresight->wakes) return;  // an earlier time has been chosen since then
+    look_further(run);
+    listener_.after_event();
+  });
+}
+
+void MessageGroups::look_further(Run& run) {
+  Foresight& foresight = *run.foresight;
+  foresight.horizon_s = std::max(engine_.now_s(), foresight.wake_s) + foresight.ahead_s;
+  foresight.first_s = foresight.wake_s = never;
+  for (const std::uint32_t member : std::exchange(foresight.waiting, {})) foresee(run, member);
+  look_further_later(run);
+}
+
+void MessageGroups::end_one_by_one(Run& run, std::uint32_t member) {
+  const double ready_s = run.ranks[member].ready_s;
+  const auto end = [this, &run, member] {
+    const std::uint32_t endpoint_class = run.group->members[member].endpoint_class;
+    if (run.foresight) listener_.take_foreseen(endpoint_class, run.ranks[member].ready_s);
+    listener_.task_done(endpoint_class, run.ranks[member].task);
+  };
+  if (!run.foresight || ready_s <= engine_.now_s()) {
+    end();
+    return;
+  }
+  engine_.after(ready_s - engine_.now_s(), [this, end] {
+    end();
+    listener_.after_event();
+  });
 }
 
 void MessageGroups::send(Run& run, std::uint32_t member) {

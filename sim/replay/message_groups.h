@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -21,12 +22,19 @@ namespace convoy::inline replays {
 /// its ends have reached its round (rendezvous), as with NCCL and with MPI for large messages. A
 /// communication in step that has its links to itself is one delay (UncontendedCollective) instead of its
 /// messages.
+///
+/// Where messages of ranks that proceed one by one have their links to themselves (lone_messages.h), their ends are known at
+/// their beginnings, and so are the beginnings of the next ones. They need no events: steps are found ahead of their time, as far
+/// as they depend on ranks that have started, up to a horizon of several steps. The engine is only asked for the time at which to
+/// look further, and for the ends of ranks. Besides these, only clocks depend on when messages begin and end, and they are told
+/// in advance.
 class MessageGroups {
  public:
   /// @param uncontended if given, finds the times of groups whose patterns are marked in `alone` (by pattern)
+  /// @param lone by pattern: whether messages of its collectives are foreseen; empty: none are
   MessageGroups(const Plan& plan, const FlowTable& table, const std::vector<bool>& one_by_one,
                 const Folding& folding, Engine& engine, Transfers& transfers, MessageListener& listener,
-                UncontendedCollectives* uncontended, std::vector<bool> alone);
+                UncontendedCollectives* uncontended, std::vector<bool> alone, std::vector<bool> lone);
 
   /// Called when it is the turn of `task` (a collective, send or receive) of `endpoint_class`.
   void start(std::uint32_t endpoint_class, TaskId id, const Task& task);
@@ -76,6 +84,18 @@ class MessageGroups {
     std::uint32_t group, member;  ///< group class, and position in its members
   };
 
+  static constexpr double never = std::numeric_limits<double>::infinity();
+  /// How far the steps of a communication have been foreseen.
+  struct Foresight {
+    double ahead_s;                      ///< how far to look
+    double horizon_s = 0;                ///< steps that begin later wait
+    std::vector<std::uint32_t> waiting;  ///< ranks with such steps
+    std::vector<std::uint32_t> next;     ///< ranks whose steps are to be foreseen next
+    double first_s = never;              ///< when the first of these steps begins
+    double wake_s = never;               ///< when to look further
+    std::uint32_t wakes = 0;             ///< how often that has been set
+  };
+
   /// One communication in one class of groups.
   struct Run {
     MessageGroups* groups;  ///< to which it belongs, so that an event needs no other pointer
@@ -88,6 +108,8 @@ class MessageGroups {
       std::uint32_t round = 0, repetition = 0;
       bool step_begun = false;
       std::uint32_t missing = 0;                     ///< messages of this step that have not arrived yet
+      double ready_s = 0;                            ///< where messages are foreseen: when it begins its step
+      double step_end_s = 0;                         ///< and when it ends it, as far as is known
       std::uint32_t to_deliver = 0, to_receive = 0;  ///< send/receive patterns
     };
     std::vector<Rank> ranks;
@@ -95,6 +117,7 @@ class MessageGroups {
     std::size_t round = 0;
     std::uint32_t repetition = 0;  ///< of a round whose shares rotate
     std::size_t under_way = 0;
+    std::optional<Foresight> foresight{};  ///< where its messages are foreseen
   };
 
   /// The state of a class of groups, once one of its communications has started.
@@ -124,6 +147,12 @@ class MessageGroups {
   void begin_step(Run& run, std::uint32_t member);
   void launch_if_met(Run& run, std::uint32_t member, const Group::Message& message, bool sends);
   void message_there(Run& run, std::uint32_t member);
+  double time_to_look_ahead_s(const Run& run) const;
+  void reach_first_step(Run& run, std::uint32_t member);
+  void foresee(Run& run, std::uint32_t first);
+  void look_further_later(Run& run);
+  void look_further(Run& run);
+  void end_one_by_one(Run& run, std::uint32_t member);
   void send(Run& run, std::uint32_t member);
   void sent(Run& run, std::uint32_t from, std::uint32_t to);
 
@@ -134,7 +163,7 @@ class MessageGroups {
   Transfers& transfers_;
   MessageListener& listener_;
   UncontendedCollectives* uncontended_;
-  std::vector<bool> alone_;                                               ///< by pattern
+  std::vector<bool> alone_, lone_;                                        ///< by pattern
   std::vector<Group> groups_;                                             ///< by group class
   std::vector<Uncontended> uncontended_of_;                                             ///< by group class
   std::vector<std::unordered_map<std::uint32_t, Membership>> member_of_;  ///< by pattern: of endpoint classes

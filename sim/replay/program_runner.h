@@ -109,6 +109,12 @@ class ProgramRunner : protected MessageListener {
   void message_ends(std::uint32_t endpoint_class) override {
     progress_[endpoint_class].clock.message_ends(engine_.now_s());
   }
+  void message_foreseen(std::uint32_t endpoint_class, double begin_s, double end_s) override {
+    progress_[endpoint_class].clock.message_foreseen(begin_s, end_s, engine_.now_s());
+  }
+  void take_foreseen(std::uint32_t endpoint_class, double now_s) override {
+    progress_[endpoint_class].clock.take_foreseen(now_s);
+  }
   void task_done(std::uint32_t endpoint_class, TaskId id) override;
   void after_event() override { drain(); }
 

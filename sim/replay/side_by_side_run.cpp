@@ -26,7 +26,7 @@ SideBySideRun::SideBySideRun(const FoldedPlan& folded, const Surroundings& surro
                              std::vector<JobInPlan> jobs, std::uint64_t least_steps)
     : ProgramRunner(folded, surroundings),
       messages_(folded.plan, folded.table, folded.one_by_one, folded.folding, engine_, transfers_, *this,
-                nullptr, {}),
+                nullptr, {}, {}),
       jobs_(std::move(jobs)),
       least_steps_(least_steps),
       classes_(jobs_.size()),

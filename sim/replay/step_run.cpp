@@ -6,6 +6,7 @@
 
 #include "sim/plan/repetition.h"
 #include "sim/replay/link_conflicts.h"
+#include "sim/replay/lone_messages.h"
 
 namespace convoy::inline replays {
 namespace {
@@ -24,17 +25,24 @@ std::unique_ptr<UncontendedCollectives> uncontended_collectives(const FoldedPlan
   return std::make_unique<UncontendedCollectives>(folded.folding, clock, std::move(link_Bps));
 }
 
+/// Links are then not told of messages before their time.
+bool reads_clocks_between_periods(const Plan& plan) {
+  return left_out(plan) != nullptr && !leaves_only_computing_out(plan);
+}
+
 }  // namespace
 
 StepRun::StepRun(const FoldedPlan& folded, const Surroundings& surroundings)
     : ProgramRunner(folded, surroundings),
       uncontended_(uncontended_collectives(folded, surroundings, link_clock_)),
-      messages_(
-          folded.plan, folded.table, folded.one_by_one, folded.folding, engine_, transfers_, *this,
-          uncontended_.get(),
-          uncontended_ ? has_links_for_itself(folded.plan, folded.machine, folded.table) : std::vector<bool>()) {
+      messages_(folded.plan, folded.table, folded.one_by_one, folded.folding, engine_, transfers_, *this,
+                uncontended_.get(),
+                uncontended_ ? has_links_for_itself(folded.plan, folded.machine, folded.table)
+                             : std::vector<bool>(),
+                uncontended_ && !reads_clocks_between_periods(folded.plan) ? has_lone_messages(folded)
+                                                                           : std::vector<bool>()) {
   if (plan_.endless()) watch_.emplace(*plan_.endless(), folding_);
-  if (left_out(plan_) != nullptr && !leaves_only_computing_out(plan_)) periods_.emplace(plan_, folding_);
+  if (reads_clocks_between_periods(plan_)) periods_.emplace(plan_, folding_);
 }
 
 Execution StepRun::run() {
@@ -50,6 +58,7 @@ Execution StepRun::run() {
     execution.end_s = std::max(execution.end_s, end_s);
   }
   messages_.count_uncontended(link_clock_);
+  link_clock_.take_foreseen();
   execution.link_busy_s = link_clock_.link_busy_s(engine_.now_s());
   execution.port_busy_s = link_clock_.port_busy_s(engine_.now_s());
   execution.pace.assign(class_count(), 1);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "sim/replay/transfers.h"
 
+#include <algorithm>
+
 namespace convoy::inline replays {
 
 Transfers::Transfers(const FoldedPlan& folded, Contention contention, Engine& engine, LinkClock& link_clock,
@@ -13,8 +15,12 @@ Transfers::Transfers(const FoldedPlan& folded, Contention contention, Engine& en
   routes_.reserve(folding_.flows.size());
   for (std::size_t c = 0; c < folding_.flows.size(); ++c) {
     const Flow& flow = folding_.flows[c];
+    double lone_rate_Bps = Engine::no_limit;
+    for (const LinkUse& use : folding_.flow_route[c])
+      lone_rate_Bps =
+          std::min(lone_rate_Bps, bandwidth_Bps(folded.machine, folded.table, folding_.links[use.link]));
     routes_.push_back({folding_.endpoint_class[flow.from], folding_.endpoint_class[flow.to],
-                       folding_.flow_route[c].empty() ? no_route : unknown, flow.latency_s});
+                       folding_.flow_route[c].empty() ? no_route : unknown, flow.latency_s, lone_rate_Bps});
   }
 }
 

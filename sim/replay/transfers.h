@@ -21,6 +21,10 @@ class MessageListener {
                               TaskId task) = 0;  ///< the task's first message or overhead begins
   virtual void message_begins(std::uint32_t endpoint_class) = 0;
   virtual void message_ends(std::uint32_t endpoint_class) = 0;
+  /// A message will be under way between these times.
+  virtual void message_foreseen(std::uint32_t endpoint_class, double begin_s, double end_s) = 0;
+  /// All messages that have been foreseen up to now, the time of the last one's end, have ended.
+  virtual void take_foreseen(std::uint32_t endpoint_class, double now_s) = 0;
   virtual void task_done(std::uint32_t endpoint_class, TaskId task) = 0;
   virtual void after_event() = 0;  ///< called when all events of one moment have been reported
 
@@ -60,6 +64,21 @@ class Transfers {
     });
   }
 
+  /// A message that has all its links to itself (lone_messages.h) and begins now or later. It counts as under way when
+  /// its time comes. @return its end
+  double foresee_for_ends(std::uint32_t flow_class, double bytes, double begin_s) {
+    const MessageRoute& route = routes_[flow_class];
+    const double end_s = begin_s + route.latency_s + bytes / route.lone_rate_Bps;
+    link_clock_.flow_foreseen(flow_class, begin_s, end_s, engine_.now_s());
+    listener_.message_foreseen(route.from, begin_s, end_s);
+    listener_.message_foreseen(route.to, begin_s, end_s);
+    return end_s;
+  }
+  /// How long such a message takes.
+  double lone_s(std::uint32_t flow_class, double bytes) const {
+    return routes_[flow_class].latency_s + bytes / routes_[flow_class].lone_rate_Bps;
+  }
+
  private:
   static constexpr std::uint32_t no_route = Folding::none, unknown = no_route - 1;
   /// What the messages of one flow class have in common.
@@ -67,6 +86,7 @@ class Transfers {
     std::uint32_t from, to;  ///< endpoint classes
     std::uint32_t route;  ///< no_route: both ends are in one place; unknown: looked up at the first message
     double latency_s;
+    double lone_rate_Bps;  ///< of a flow that has its links to itself
   };
 
   void send(std::uint32_t flow_class, double bytes, double repeat, Callback end);
