@@ -91,11 +91,21 @@ class CrossedLinks {
   std::vector<Crossed> links_;  ///< by class
 };
 
+bool has_collectives_one_by_one(const FoldedPlan& folded) {
+  return std::any_of(folded.plan.roles.begin(), folded.plan.roles.end(), [&](const Role& role) {
+    const std::vector<Task>& program = role.program;
+    return std::any_of(program.begin(), program.end(), [&](const Task& task) {
+      return task.kind == Task::Kind::collective &&
+             folded.one_by_one[folded.plan.communications[task.comm].pattern];
+    });
+  });
+}
+
 }  // namespace
 
 std::vector<bool> has_lone_messages(const FoldedPlan& folded) {
   std::vector<bool> result = folded.one_by_one;
-  if (std::none_of(result.begin(), result.end(), [](bool one_by_one) { return one_by_one; })) return result;
+  if (!has_collectives_one_by_one(folded)) return std::vector<bool>(result.size(), false);
   const CrossedLinks links(folded);
   for (std::uint32_t f = 0; f < folded.folding.flows.size(); ++f) {
     const std::uint32_t pattern = folded.table.groups[folded.folding.flows[f].group].pattern;
