@@ -111,10 +111,12 @@ std::unique_ptr<sg4::Engine> make_simgrid_engine() {
 struct Engine::Impl {
   virtual ~Impl() = default;
   virtual double now_s() const { return *clock_s; }
-  virtual void after(double delay_s, Callback done) = 0;
-  virtual void after_latency(double latency_s, Callback done) { after(latency_s, done); }
+  virtual void after(double delay_s, const Callback& done) = 0;
+  virtual void after_latency(double latency_s, const Callback& done) { after(latency_s, done); }
   virtual std::uint32_t add_route(std::span<const LinkUse> uses, double flow_limit_Bps) = 0;
-  virtual void start_message(double latency_s, double bytes, std::uint32_t route, Callback done) = 0;
+  virtual void start_message(double latency_s, double bytes, std::uint32_t route, const Callback& done) = 0;
+  virtual void fetch_route(std::uint32_t) const {}
+  virtual void fetch_links(std::uint32_t) const {}
   virtual void set_bandwidth(std::uint32_t, double) {
     throw std::logic_error("links keep their bandwidth in this engine");
   }
@@ -130,14 +132,18 @@ struct Engine::OwnLinks final : Engine::Impl {
     clock_s = &flows.clock_s();
   }
 
-  void after(double delay_s, Callback done) override { flows.after(delay_s, done); }
-  void after_latency(double latency_s, Callback done) override { flows.after_latency(latency_s, done); }
+  void after(double delay_s, const Callback& done) override { flows.after(delay_s, done); }
+  void after_latency(double latency_s, const Callback& done) override {
+    flows.after_latency(latency_s, done);
+  }
   std::uint32_t add_route(std::span<const LinkUse> uses, double flow_limit_Bps) override {
     return flows.add_route(uses, flow_limit_Bps);
   }
-  void start_message(double latency_s, double bytes, std::uint32_t route, Callback done) override {
+  void start_message(double latency_s, double bytes, std::uint32_t route, const Callback& done) override {
     flows.start_message(latency_s, bytes, route, done);
   }
+  void fetch_route(std::uint32_t route) const override { flows.fetch_route(route); }
+  void fetch_links(std::uint32_t route) const override { flows.fetch_links(route); }
   void set_bandwidth(std::uint32_t link, double bandwidth_Bps) override {
     flows.set_bandwidth(link, bandwidth_Bps);
   }
@@ -194,7 +200,7 @@ struct Engine::SimgridLinks final : Engine::Impl {
 
   double now_s() const override { return sg4::Engine::get_clock() - start_s; }
 
-  void after(double delay_s, Callback done) override {
+  void after(double delay_s, const Callback& done) override {
     kernel::timer::Timer::set(sg4::Engine::get_clock() + delay_s, std::move(done));
   }
 
@@ -205,7 +211,7 @@ struct Engine::SimgridLinks final : Engine::Impl {
     return static_cast<std::uint32_t>(routes.size() - 1);
   }
 
-  void start_message(double latency_s, double bytes, std::uint32_t route, Callback done) override {
+  void start_message(double latency_s, double bytes, std::uint32_t route, const Callback& done) override {
     if (latency_s == 0)
       start_now(bytes, route, done);
     else
@@ -213,7 +219,7 @@ struct Engine::SimgridLinks final : Engine::Impl {
                                 [this, bytes, route, done] { start_now(bytes, route, done); });
   }
 
-  void start_now(double bytes, std::uint32_t route, Callback done) {
+  void start_now(double bytes, std::uint32_t route, const Callback& done) {
     zone->next_route = routes[route];
     const auto payload = static_cast<std::uint64_t>(std::llround(std::max(1.0, bytes * scale)));
     sg4::CommPtr comm = sg4::Comm::sendto_init(from, to)->set_payload_size(payload);
@@ -252,14 +258,14 @@ struct Engine::FreeLinks final : Engine::Impl {
     clock_s = &delays.clock_s();
   }
 
-  void after(double delay_s, Callback done) override { delays.after(delay_s, done); }
+  void after(double delay_s, const Callback& done) override { delays.after(delay_s, done); }
   std::uint32_t add_route(std::span<const LinkUse> uses, double flow_limit_Bps) override {
     double rate_Bps = flow_limit_Bps;
     for (const LinkUse& use : uses) rate_Bps = std::min(rate_Bps, bandwidth_Bps[use.link] / use.multiplicity);
     route_Bps.push_back(rate_Bps);
     return static_cast<std::uint32_t>(route_Bps.size() - 1);
   }
-  void start_message(double latency_s, double bytes, std::uint32_t route, Callback done) override {
+  void start_message(double latency_s, double bytes, std::uint32_t route, const Callback& done) override {
     delays.after(latency_s + bytes / route_Bps[route], done);
   }
   void run() override {
@@ -282,19 +288,23 @@ Engine::~Engine() = default;
 
 double Engine::simgrid_now_s() const { return impl_->now_s(); }
 
-void Engine::after(double delay_s, Callback done) { impl_->after(delay_s, done); }
+void Engine::after(double delay_s, const Callback& done) { impl_->after(delay_s, done); }
 
-void Engine::after_latency(double latency_s, Callback done) { impl_->after_latency(latency_s, done); }
+void Engine::after_latency(double latency_s, const Callback& done) { impl_->after_latency(latency_s, done); }
 
 std::uint32_t Engine::add_route(std::span<const LinkUse> uses, double flow_limit_Bps) {
   return impl_->add_route(uses, flow_limit_Bps);
 }
 
-void Engine::start_flow(double bytes, std::uint32_t route, Callback done) {
+void Engine::start_flow(double bytes, std::uint32_t route, const Callback& done) {
   impl_->start_message(0, bytes, route, done);
 }
 
-void Engine::start_message(double latency_s, double bytes, std::uint32_t route, Callback done) {
+void Engine::fetch_route(std::uint32_t route) const { impl_->fetch_route(route); }
+
+void Engine::fetch_links(std::uint32_t route) const { impl_->fetch_links(route); }
+
+void Engine::start_message(double latency_s, double bytes, std::uint32_t route, const Callback& done) {
   impl_->start_message(latency_s, bytes, route, done);
 }
 

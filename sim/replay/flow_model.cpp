@@ -6,25 +6,29 @@
 
 namespace convoy::inline replays {
 
-std::uint32_t FlowModel::keep(Event event) {
-  event.number = asked_++;
+std::uint32_t FlowModel::keep(const Callback& done, double bytes, std::uint32_t route) {
+  auto slot = static_cast<std::uint32_t>(events_.size());
   if (free_events_.empty()) {
-    events_.push_back(event);
-    return static_cast<std::uint32_t>(events_.size() - 1);
+    events_.emplace_back();
+  } else {
+    slot = free_events_.back();
+    free_events_.pop_back();
   }
-  const std::uint32_t slot = free_events_.back();
-  free_events_.pop_back();
-  events_[slot] = event;
+  Event& event = events_[slot];
+  event.done = done;
+  event.number = asked_++;
+  event.bytes = bytes;
+  event.route = route;
   return slot;
 }
 
-void FlowModel::after(double delay_s, Callback done) {
-  const std::uint32_t event = keep({done});
+void FlowModel::after(double delay_s, const Callback& done) {
+  const std::uint32_t event = keep(done);
   wait({now_s_ + delay_s, events_[event].number, event});
 }
 
-void FlowModel::after_latency(double latency_s, Callback done) {
-  const std::uint32_t event = keep({done});
+void FlowModel::after_latency(double latency_s, const Callback& done) {
+  const std::uint32_t event = keep(done);
   wait_in_line(latency_s, {now_s_ + latency_s, events_[event].number, event});
 }
 
@@ -45,16 +49,16 @@ void FlowModel::wait_in_line(double delay_s, const Delay& delay) {
     lines_.push_back({delay_s, {delay}});
 }
 
-void FlowModel::start_flow(double bytes, std::uint32_t route, Callback done) {
-  rates_.start(route, bytes, keep({done}), now_s_);
+void FlowModel::start_flow(double bytes, std::uint32_t route, const Callback& done) {
+  rates_.start(route, bytes, keep(done), now_s_);
 }
 
-void FlowModel::start_message(double latency_s, double bytes, std::uint32_t route, Callback done) {
+void FlowModel::start_message(double latency_s, double bytes, std::uint32_t route, const Callback& done) {
   if (latency_s == 0) {
     start_flow(bytes, route, done);
     return;
   }
-  const std::uint32_t event = keep({done, 0, bytes, route});
+  const std::uint32_t event = keep(done, bytes, route);
   wait_in_line(latency_s, {now_s_ + latency_s, events_[event].number, event});
 }
 
@@ -80,6 +84,14 @@ void FlowModel::take_delays(double until_s) {
     }
 }
 
+/// Asks for what the next delay needs at its end, and for the events that may be the next ones after it.
+void FlowModel::fetch_next() const {
+  if (delays_.empty()) return;
+  events_[delays_.front().event].done.fetch();
+  for (std::size_t place = 1; place < std::min<std::size_t>(3, delays_.size()); ++place)
+    fetch_soon(events_[delays_[place].event]);
+}
+
 bool FlowModel::advance() {
   const double next_s = next_event_s();
   if (next_s == std::numeric_limits<double>::infinity()) return false;
@@ -87,7 +99,6 @@ bool FlowModel::advance() {
   moment_.clear();
   take_delays(now_s_ + one_moment_s);
   rates_.take_ended(now_s_, one_moment_s, moment_);
-  if (!delays_.empty()) __builtin_prefetch(&events_[delays_.front().event]);  // of the next moment, maybe
   if (moment_.size() > 1)
     std::sort(moment_.begin(), moment_.end(),
               [&](std::uint32_t a, std::uint32_t b) { return events_[a].number < events_[b].number; });
@@ -102,6 +113,7 @@ bool FlowModel::advance() {
     free_events_.push_back(slot);
     done();
   }
+  fetch_next();
   return true;
 }
 

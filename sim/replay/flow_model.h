@@ -26,14 +26,18 @@ class FlowModel {
   std::uint32_t add_route(std::span<const LinkUse> uses, double flow_limit_Bps) {
     return rates_.add_route(uses, flow_limit_Bps);
   }
-  void after(double delay_s, Callback done);
+  void after(double delay_s, const Callback& done);
   /// The same, for delays of which many have the same length: a latency.
-  void after_latency(double latency_s, Callback done);
-  void start_flow(double bytes, std::uint32_t route, Callback done);
-  void start_message(double latency_s, double bytes, std::uint32_t route, Callback done);
+  void after_latency(double latency_s, const Callback& done);
+  void start_flow(double bytes, std::uint32_t route, const Callback& done);
+  void start_message(double latency_s, double bytes, std::uint32_t route, const Callback& done);
   void set_bandwidth(std::uint32_t link, double bandwidth_Bps) {
     rates_.set_bandwidth(link, bandwidth_Bps, now_s_);
   }
+
+  /// Asks for what start_flow() will need: of the route, and then of its links.
+  void fetch_route(std::uint32_t route) const { rates_.fetch_route(route); }
+  void fetch_links(std::uint32_t route) const { rates_.fetch_links(route); }
 
   /// The time of the next event; infinite: there is none.
   double next_event_s();
@@ -69,10 +73,11 @@ class FlowModel {
   /// Up to this many different latencies are kept in lines, all others in the heap.
   static constexpr std::size_t most_lines = 4;
 
-  std::uint32_t keep(Event event);
+  std::uint32_t keep(const Callback& done, double bytes = 0, std::uint32_t route = no_route);
   void wait_in_line(double delay_s, const Delay& delay);
   void wait(const Delay& delay);
   void take_delays(double until_s);
+  void fetch_next() const;
 
   MaxMin rates_;
   double now_s_ = 0;

@@ -61,6 +61,14 @@ class MaxMin {
 
   double rate_Bps(std::uint32_t route) const;
 
+  /// Asks for what start() will need: of the route, and then of its links.
+  void fetch_route(std::uint32_t route) const { __builtin_prefetch(&bundles_[route]); }
+  void fetch_links(std::uint32_t route) const {
+    const Bundle& bundle = bundles_[route];
+    for (std::uint32_t u = bundle.first_use; u < bundle.first_use + bundle.use_count; ++u)
+      __builtin_prefetch(&links_[uses_[u].link]);
+  }
+
  private:
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
   static constexpr double infinite = std::numeric_limits<double>::infinity();
@@ -76,7 +84,7 @@ class MaxMin {
     }
   };
   /// Flows of one route that are under way.
-  struct Bundle {
+  struct alignas(64) Bundle {  // a lone flow needs its first line of the processor's caches only
     std::uint32_t first_use = 0, use_count = 0;
     double lone_rate_Bps = 0, lone_end_s = 0;  ///< of its lone flow; 0: it has none
     std::uint32_t lone_flow = none;
@@ -98,7 +106,7 @@ class MaxMin {
     std::vector<Bundle>& bundles;
     std::uint32_t& operator()(std::uint32_t bundle) const { return bundles[bundle].clock_place; }
   };
-  struct Link {
+  struct alignas(64) Link {    // as for bundles
     double bandwidth_Bps = 0;  ///< for the limit of a route: of one flow
     bool of_each_flow = false;
     bool changed = false;

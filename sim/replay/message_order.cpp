@@ -83,9 +83,10 @@ void MessageOrder::find_servers(const FoldedPlan& folded, const std::vector<std:
 }
 
 void MessageOrder::send(std::uint32_t flow_class, double latency_s, double bytes, std::uint32_t route,
-                        Callback done) {
+                        const Callback& done) {
   const std::uint32_t queue = queue_of_[flow_class];
-  queues_[queue].messages.push_back({bytes, route, done});
+  queues_[queue].route = route;
+  queues_[queue].messages.emplace_back(bytes, done);
   if (latency_s == 0)
     arrive(queue);
   else
@@ -135,19 +136,27 @@ void MessageOrder::admit(std::uint32_t s) {
   }
 }
 
-/// Those whose turn is next have waited for so long that the processor's caches have lost them.
+/// Those whose turn is next have waited for long: asks for what the first will need, for the message of the next, and for the
+/// queue of the one after it.
 void MessageOrder::fetch_next(const Server& server) const {
-  __builtin_prefetch(&queues_[server.waiting.front().queue].messages.front());
-  if (server.waiting.size() > 1) __builtin_prefetch(&queues_[server.waiting[1].queue]);
+  const Queue& first = queues_[server.waiting.front().queue];
+  first.messages.front().done.fetch();
+  engine_.fetch_links(first.route);
+  if (server.waiting.size() > 1) {
+    const Queue& second = queues_[server.waiting[1].queue];
+    fetch_soon(second.messages.front());
+    engine_.fetch_route(second.route);
+  }
+  if (server.waiting.size() > 2) fetch_soon(queues_[server.waiting[2].queue]);
 }
 
 void MessageOrder::start(std::uint32_t q) {
   Queue& queue = queues_[q];
-  const Queue::Message message = queue.messages.front();
+  const double bytes = queue.messages.front().bytes;
+  queue.done = queue.messages.front().done;
   queue.messages.pop_front();
   --queue.arrived;
-  queue.done = message.done;
-  engine_.start_flow(message.bytes, message.route, [this, q] { end(q); });
+  engine_.start_flow(bytes, queue.route, [this, q] { end(q); });
 }
 
 void MessageOrder::end(std::uint32_t q) {

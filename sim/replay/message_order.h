@@ -28,7 +28,8 @@ class MessageOrder {
   bool has(std::uint32_t flow_class) const { return !queue_of_.empty() && queue_of_[flow_class] != none; }
   /// @pre has(flow_class), bytes > 0
   /// @param route of the engine
-  void send(std::uint32_t flow_class, double latency_s, double bytes, std::uint32_t route, Callback done);
+  void send(std::uint32_t flow_class, double latency_s, double bytes, std::uint32_t route,
+            const Callback& done);
 
  private:
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
@@ -36,14 +37,14 @@ class MessageOrder {
   struct Queue {
     struct Message {
       double bytes;
-      std::uint32_t route;
       Callback done;
     };
     std::deque<Message> messages;  ///< in the order in which they were sent, except the one under way
     std::uint32_t arrived = 0;     ///< of these, from the front on: the latency has passed
     bool busy = false;             ///< one is under way, or waits for its turn at the server
-    Callback done;                 ///< of the one under way
+    std::uint32_t route = none;    ///< of the engine
     std::uint32_t server = none;
+    Callback done;        ///< of the one under way
     double rate_Bps = 0;  ///< what a message takes of the server's links if it is alone there
   };
   /// One direction of a class of servers of a service.

@@ -87,6 +87,14 @@ class PacedCompute {
   void schedule_tasks(std::uint32_t endpoint_class);
   void schedule_owed(std::uint32_t endpoint_class);
   void end(std::uint32_t endpoint_class, std::uint64_t ticket);
+  /// The end of a task or debt.
+  struct End {
+    PacedCompute* compute;
+    std::uint32_t endpoint_class;
+    std::uint64_t ticket;
+    void operator()() { compute->end(endpoint_class, ticket); }
+    void fetch() const { fetch_soon(compute->places_[endpoint_class]); }
+  };
 
   Engine& engine_;
   const Stops& stops_;

@@ -66,8 +66,9 @@ ParameterServers::ParameterServers(const Plan& plan, const Machine& machine, con
       connection.adding = engine.add_route(std::vector<LinkUse>{{adder->second, connection.arrivals}});
   for (const Service::Client& client : service_.clients) {
     Client& known = clients_[folding.endpoint_class[client.device]];
-    if (!known.exchanges.empty()) continue;
-    known.exchanges.resize(service_.exchanges.size());
+    if (known.first_exchange != none) continue;
+    known.first_exchange = static_cast<std::uint32_t>(exchange_progress_.size());
+    exchange_progress_.resize(exchange_progress_.size() + service_.exchanges.size());
     known.steps = client.head_start;
     steps_.add(client.head_start);
   }
@@ -122,7 +123,7 @@ void ParameterServers::add_exchanges(const Plan& plan,
   }
   for (std::size_t c = 0; c < clients_.size(); ++c) {
     auto next = static_cast<std::uint32_t>(channels_.size());
-    for (ExchangeProgress& progress : clients_[c].exchanges) {
+    for (ExchangeProgress& progress : exchanges_of(clients_[c])) {
       progress.first_channel = next;
       next += progress.channel_count;
     }
@@ -156,7 +157,7 @@ void ParameterServers::begin_step(std::uint32_t client_class) {
   Client& client = clients_[client_class];
   client.version = std::exchange(client.next_version, std::numeric_limits<std::uint64_t>::max());
   client.left = 0;
-  for (ExchangeProgress& progress : client.exchanges) {
+  for (ExchangeProgress& progress : exchanges_of(client)) {
     progress.to_deliver = progress.to_receive = progress.channel_count;
     progress.receive_started = false;
     client.left += progress.channel_count;
@@ -185,12 +186,13 @@ void ParameterServers::start(std::uint32_t client_class, TaskId id, const Task& 
 
 void ParameterServers::send(std::uint32_t client_class, std::size_t exchange) {
   const ExchangeProgress& progress = this->progress(client_class, exchange);
+  const auto place = static_cast<std::uint32_t>(&progress - exchange_progress_.data());
   for (std::uint32_t w = progress.first_channel; w < progress.first_channel + progress.channel_count; ++w) {
     const Connection& connection = connections_[channels_[w].connection];
     if (service_.quorum > 0) channels_[w].steps = clients_[client_class].version;
     transfers_.launch_for_ends(connection.push,
                                served_[channels_[w].served].push_bytes * connection.push_fraction,
-                               [this, w] { arrive(w); });
+                               Arrival{this, w, place});
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -43,6 +44,7 @@ class ParameterServers {
   StalenessResult staleness(double from_s, double until_s) const;
 
  private:
+  static constexpr std::uint32_t none = Folding::none;
   /// Equal messages from clients to a server, and back.
   struct Connection {
     std::uint32_t client, server;          ///< endpoint classes
@@ -86,7 +88,7 @@ class ParameterServers {
   };
 
   struct Client {
-    std::vector<ExchangeProgress> exchanges;  ///< by exchange
+    std::uint32_t first_exchange = none;  ///< in exchange_progress_, exchange by exchange; none: no client
     std::uint64_t version = 0;                ///< version with which the current step began
     std::uint64_t next_version = 0;           ///< version in the answers so far in this step
     std::uint64_t steps = 0;                  ///< steps whose gradients have all been applied
@@ -94,7 +96,11 @@ class ParameterServers {
   };
 
   ExchangeProgress& progress(std::uint32_t client_class, std::size_t exchange) {
-    return clients_[client_class].exchanges[exchange];
+    return exchange_progress_[clients_[client_class].first_exchange + exchange];
+  }
+  std::span<ExchangeProgress> exchanges_of(const Client& client) {
+    if (client.first_exchange == none) return {};
+    return {exchange_progress_.data() + client.first_exchange, service_.exchanges.size()};
   }
   using ConnectionsByServer = std::map<std::uint32_t, std::vector<std::uint32_t>>;
   ConnectionsByServer find_connections(std::uint32_t push_pattern, const FlowTable& table,
@@ -104,6 +110,16 @@ class ParameterServers {
   void send(std::uint32_t client_class, std::size_t exchange);
   void arrive(std::uint32_t channel);
   void apply(std::uint32_t channel);
+  /// The arrival of a push.
+  struct Arrival {
+    ParameterServers* servers;
+    std::uint32_t channel, progress;
+    void operator()() { servers->arrive(channel); }
+    void fetch() const {
+      fetch_soon(servers->channels_[channel]);
+      fetch_soon(servers->exchange_progress_[progress]);
+    }
+  };
   void count_push(std::uint32_t client_class);
   bool may_go_on(const ServedExchange& served, const Channel& channel) const;
   void release(ServedExchange& served);
@@ -119,6 +135,7 @@ class ParameterServers {
   std::vector<Connection> connections_;
   std::vector<ServedExchange> served_;
   std::vector<Channel> channels_;
+  std::vector<ExchangeProgress> exchange_progress_;
   std::vector<std::size_t> exchange_of_;  ///< by communication
   std::vector<Client> clients_;           ///< by endpoint class; others have none
   StepCounts steps_;                      ///< of clients

@@ -60,9 +60,8 @@ ProgramRunner::ProgramRunner(const FoldedPlan& folded, const Surroundings& surro
   progress_.resize(folding_.endpoints.size());
   for (std::uint32_t c = 0; c < progress_.size(); ++c) {
     rewind(c);
-    const std::size_t tasks = programs_[role_of(c)].successors.size();
-    progress_[c].done.assign(tasks, 0);
-    timelines_.push_back({role_of(c), folding_.endpoints[c], std::vector<TaskTimes>(tasks)});
+    timelines_.push_back(
+        {role_of(c), folding_.endpoints[c], std::vector<TaskTimes>(progress_[c].missing.size())});
   }
   disturb_links(surroundings.disturbances, machine_, folding_, engine_);
 }
@@ -144,7 +143,7 @@ void ProgramRunner::drain() {
 }
 
 void ProgramRunner::task_done(std::uint32_t c, TaskId t) {
-  const bool owes = compute_.works_off(c, t, [this, c, t] {
+  const bool owes = task(c, t).kind == Task::Kind::collective && compute_.works_off(c, t, [this, c, t] {
     message_ends(c);
     finished_.push_back({c, t});
     drain();
@@ -152,11 +151,13 @@ void ProgramRunner::task_done(std::uint32_t c, TaskId t) {
   owes ? message_begins(c) : finished_.push_back({c, t});
 }
 
+void ProgramRunner::fetch(std::uint32_t c) const { fetch_soon(progress_[c]); }
+
 void ProgramRunner::finish(std::uint32_t c, TaskId t) {
   Progress& progress = progress_[c];
   if (progress.recorded) timelines_[c].tasks[t].end_s = engine_.now_s();
   if (task(c, t).kind == Task::Kind::collective) compute_.collective_ends(c);
-  progress.done[t] = 1;
+  progress.missing[t] = Progress::is_done;
   ++progress.done_count;
   const int stream = task(c, t).stream;
   if (stream != Task::no_stream) progress.busy[static_cast<std::size_t>(stream)] = 0;
@@ -187,11 +188,11 @@ void ProgramRunner::require_finished() const {
   std::size_t count = 0;
   for (std::uint32_t c = 0; c < progress_.size(); ++c) {
     const Progress& progress = progress_[c];
-    for (TaskId t = 0; t < progress.done.size(); ++t) {
-      if (progress.done[t] || ++count > 5) continue;
+    for (TaskId t = 0; t < progress.missing.size(); ++t) {
+      if (progress.missing[t] == Progress::is_done || ++count > 5) continue;
       std::string waits;
       for (const TaskId before : task(c, t).after)
-        if (!progress.done[before])
+        if (progress.missing[before] != Progress::is_done)
           waits += fmt::format("{}'{}'", waits.empty() ? "" : ", ", task(c, before).name);
       blocked += fmt::format("{}{} '{}' waits for {}", blocked.empty() ? "" : "; ",
                              machine_.endpoint_name(folding_.endpoints[c]), task(c, t).name,

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -27,10 +28,10 @@ class ProgramRunner : protected MessageListener {
  protected:
   /// How far one class of endpoints has got in its program.
   struct Progress {
-    std::vector<std::uint32_t> missing;  ///< predecessors not done, by task
+    static constexpr std::uint32_t is_done = std::numeric_limits<std::uint32_t>::max();
+    std::vector<std::uint32_t> missing;  ///< predecessors not done, by task; is_done: it is done itself
     std::vector<std::uint32_t> next;     ///< first task not started, by stream
     std::vector<char> busy;              ///< by stream
-    std::vector<char> done;              ///< by task
     std::uint32_t done_count = 0;
     bool recorded = true;     ///< times of its tasks are recorded in the class's timeline
     double step_began_s = 0;  ///< its host issues operations since then
@@ -116,6 +117,7 @@ class ProgramRunner : protected MessageListener {
     progress_[endpoint_class].clock.take_foreseen(now_s);
   }
   void task_done(std::uint32_t endpoint_class, TaskId id) override;
+  void fetch(std::uint32_t endpoint_class) const override;
   void after_event() override { drain(); }
 
   ComputeTimes compute_times_;

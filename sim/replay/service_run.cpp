@@ -77,7 +77,7 @@ void ServiceRun::add_client(std::uint32_t c, Execution& execution) {
 
 void ServiceRun::task_ended(std::uint32_t c, TaskId) {
   const Progress& progress = progress_[c];
-  if (progress.done_count == progress.done.size()) end_step(c);
+  if (progress.done_count == progress.missing.size()) end_step(c);
 }
 
 void ServiceRun::begin_step(std::uint32_t c) {

@@ -38,7 +38,7 @@ SideBySideRun::SideBySideRun(const FoldedPlan& folded, const Surroundings& surro
                                   [&](const JobInPlan& each) { return role_of(c) < each.past_last_role; });
     job_of_.push_back(static_cast<std::size_t>(job - jobs_.begin()));
     progress_[c].recorded = false;
-    if (!progress_[c].done.empty()) classes_[job_of_[c]].push_back(c);
+    if (!progress_[c].missing.empty()) classes_[job_of_[c]].push_back(c);
   }
 }
 
@@ -72,7 +72,6 @@ void SideBySideRun::begin_programs(std::size_t job) {
   messages_.begin_again(jobs_[job].first_comm, jobs_[job].past_last_comm);
   for (const std::uint32_t c : classes_[job]) {
     rewind(c);
-    std::fill(progress_[c].done.begin(), progress_[c].done.end(), 0);
     progress_[c].step_began_s = engine_.now_s();
     progress_[c].stretch = stretch;
   }
@@ -85,7 +84,7 @@ bool SideBySideRun::goes_on(std::size_t job) const {
 }
 
 void SideBySideRun::task_ended(std::uint32_t c, TaskId) {
-  if (progress_[c].done_count < progress_[c].done.size()) return;
+  if (progress_[c].done_count < progress_[c].missing.size()) return;
   const std::size_t job = job_of_[c];
   if (--classes_left_[job] > 0) return;
   if (!goes_on(job)) return;  // for a part of this step it had no neighbours any more

@@ -24,7 +24,7 @@ Transfers::Transfers(const FoldedPlan& folded, Contention contention, Engine& en
   }
 }
 
-void Transfers::send(std::uint32_t flow_class, double bytes, double repeat, Callback end) {
+void Transfers::send(std::uint32_t flow_class, double bytes, double repeat, const Callback& end) {
   MessageRoute& message_route = routes_[flow_class];
   if (message_route.route == unknown)
     message_route.route = engine_.add_route(folding_.flow_route[flow_class]);

@@ -26,6 +26,8 @@ class MessageListener {
   /// All messages that have been foreseen up to now, the time of the last one's end, have ended.
   virtual void take_foreseen(std::uint32_t endpoint_class, double now_s) = 0;
   virtual void task_done(std::uint32_t endpoint_class, TaskId task) = 0;
+  /// Asks for what these functions will need of the endpoint class.
+  virtual void fetch(std::uint32_t endpoint_class) const = 0;
   virtual void after_event() = 0;  ///< called when all events of one moment have been reported
 
  protected:
@@ -55,13 +57,7 @@ class Transfers {
   void launch_for_ends(std::uint32_t flow_class, double bytes, Closure delivered) {
     listener_.message_begins(routes_[flow_class].from);
     listener_.message_begins(routes_[flow_class].to);
-    send(flow_class, bytes, 1, [this, flow_class, delivered]() mutable {
-      link_clock_.flow_ends(flow_class, engine_.now_s());
-      listener_.message_ends(routes_[flow_class].from);
-      listener_.message_ends(routes_[flow_class].to);
-      delivered();
-      listener_.after_event();
-    });
+    send(flow_class, bytes, 1, End<Closure>{this, flow_class, delivered});
   }
 
   /// A message that has all its links to itself (lone_messages.h) and begins now or later. It counts as under way when
@@ -80,6 +76,26 @@ class Transfers {
   }
 
  private:
+  /// The end of a message that counts as under way at both ends.
+  template <class Closure>
+  struct End {
+    Transfers* transfers;
+    std::uint32_t flow_class;
+    Closure delivered;
+    void operator()() {
+      transfers->link_clock_.flow_ends(flow_class, transfers->engine_.now_s());
+      transfers->listener_.message_ends(transfers->routes_[flow_class].from);
+      transfers->listener_.message_ends(transfers->routes_[flow_class].to);
+      delivered();
+      transfers->listener_.after_event();
+    }
+    void fetch() const {
+      transfers->listener_.fetch(transfers->routes_[flow_class].from);
+      transfers->listener_.fetch(transfers->routes_[flow_class].to);
+      if constexpr (requires { delivered.fetch(); }) delivered.fetch();
+    }
+  };
+
   static constexpr std::uint32_t no_route = Folding::none, unknown = no_route - 1;
   /// What the messages of one flow class have in common.
   struct MessageRoute {
@@ -89,7 +105,7 @@ class Transfers {
     double lone_rate_Bps;  ///< of a flow that has its links to itself
   };
 
-  void send(std::uint32_t flow_class, double bytes, double repeat, Callback end);
+  void send(std::uint32_t flow_class, double bytes, double repeat, const Callback& end);
 
   const Folding& folding_;
   Engine& engine_;
