@@ -52,9 +52,9 @@ add_library(convoy_library INTERFACE)
 set_target_properties(convoy_library PROPERTIES EXPORT_NAME convoy)
 target_link_libraries(convoy_library INTERFACE convoy_cli)
 set(library ${CMAKE_INSTALL_LIBDIR}/cmake/convoy)
-set(libraries ${other_rooms} ${telling_rooms})
+set(libraries ${fast_rooms} ${other_rooms} ${telling_rooms})
 list(TRANSFORM libraries PREPEND convoy_)
-install(TARGETS convoy_library convoy_options convoy_partition convoy_replay convoy_kernels ${libraries} EXPORT convoy
+install(TARGETS convoy_library convoy_options ${libraries} EXPORT convoy
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/convoy COMPONENT development)
 install(EXPORT convoy NAMESPACE convoy:: FILE convoyTargets.cmake DESTINATION ${library} COMPONENT development)
 foreach(room models topologies strategies sim)

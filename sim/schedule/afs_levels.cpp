@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <queue>
 #include <tuple>
 #include <utility>
 
@@ -145,19 +144,20 @@ void AfsLevels::give_in_order(std::vector<Move> moves, std::uint32_t gpus) {
   const auto next_rank = [&](std::size_t m) {
     return rank(groups_[moves[m].group].job(moves[m].begin), moves[m].from);
   };
-  const auto longer = [](const auto& a, const auto& b) { return b.first < a.first; };
-  std::priority_queue<std::pair<Rank, std::size_t>, std::vector<std::pair<Rank, std::size_t>>,
-                      decltype(longer)>
-      shortest(longer);
-  for (std::size_t m = 0; m < moves.size(); ++m) shortest.emplace(next_rank(m), m);
-  while (gpus > 0 && !shortest.empty()) {
-    const auto [first, m] = shortest.top();
-    shortest.pop();
+  std::vector<Rank> next;  // by move: those that are not done
+  for (std::size_t m = 0; m < moves.size(); ++m) next.push_back(next_rank(m));
+  while (gpus > 0 && !moves.empty()) {
+    const std::size_t m = static_cast<std::size_t>(std::min_element(next.begin(), next.end()) - next.begin());
     Move& move = moves[m];
     const std::uint32_t given = std::min(gpus, move.to - move.from);
-    give(first.job, given);
+    give(next[m].job, given);
     gpus -= given;
-    if (++move.begin < move.end) shortest.emplace(next_rank(m), m);
+    if (++move.begin < move.end) {
+      next[m] = next_rank(m);
+    } else {
+      moves.erase(moves.begin() + static_cast<std::ptrdiff_t>(m));
+      next.erase(next.begin() + static_cast<std::ptrdiff_t>(m));
+    }
   }
 }
 

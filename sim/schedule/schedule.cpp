@@ -18,10 +18,16 @@ constexpr double never_s = std::numeric_limits<double>::infinity();
 struct Running {
   double pause_left_s = 0;
   bool started = false;
+  bool scattered = false;         ///< on more hosts than needed
   double alone_images_per_s = 0;  ///< where it is
-  double slowdown = 1;            ///< by the jobs beside it
-  double images_per_s() const { return alone_images_per_s / slowdown; }
+  double images_per_s = 0;        ///< beside the others
+  double lost_share = 0;          ///< of the time in which it trains, by the jobs beside it
   Places::Place place = {};
+
+  void slow_down(double times) {
+    images_per_s = alone_images_per_s / times;
+    lost_share = 1 - 1 / times;
+  }
 };
 
 class Cluster {
@@ -30,6 +36,7 @@ class Cluster {
       : jobs_(jobs),
         policy_(policy),
         options_(options),
+        lease_s_(policy.lease_s()),
         places_(options.pools),
         sharing_(policy.start(arrived_, options.pools)) {
     outcome_.completion_s.resize(jobs.size());
@@ -104,7 +111,7 @@ class Cluster {
   void give(std::size_t j, const Allocation& given, std::vector<std::size_t>& moved) {
     ActiveJob& job = arrived_.all[j];
     const bool changed = job.held != given;
-    if (changed || now_s_ >= job.granted_s + policy_.lease_s()) job.granted_s = now_s_;
+    if (changed || now_s_ >= job.granted_s + lease_s_) job.granted_s = now_s_;
     if (!changed) return;
     if (running_[j].started) {
       running_[j].pause_left_s = given.gpus > 0 ? options_.pause_s : 0;
@@ -121,7 +128,7 @@ class Cluster {
     for (const std::size_t j : arrived_.holding)
       placed.push_back({arrived_[j].job, arrived_[j].held.gpus, &running_[j].place});
     const std::vector<double> slowdowns = options_.slowdowns(placed);
-    for (std::size_t i = 0; i < slowdowns.size(); ++i) running_[arrived_.holding[i]].slowdown = slowdowns[i];
+    for (std::size_t i = 0; i < slowdowns.size(); ++i) running_[arrived_.holding[i]].slow_down(slowdowns[i]);
   }
 
   void place(std::vector<std::size_t>& moved) {
@@ -131,15 +138,18 @@ class Cluster {
     });
     for (const std::size_t j : moved) {
       const Allocation& held = arrived_[j].held;
-      running_[j].place = held.gpus > 0 ? places_.take(held) : Places::Place{};
-      running_[j].alone_images_per_s =
-          held.gpus > 0 ? arrived_[j].job->on(held.kind).on(held.gpus, running_[j].place.hosts()) : 0;
+      Running& running = running_[j];
+      running.place = held.gpus > 0 ? places_.take(held) : Places::Place{};
+      running.scattered = is_scattered(held, running.place);
+      running.alone_images_per_s =
+          held.gpus > 0 ? arrived_[j].job->on(held.kind).on(held.gpus, running.place.hosts()) : 0;
+      running.slow_down(1);
     }
   }
 
   /// @pre it holds GPUs
   double end_s(std::size_t j) const {
-    return now_s_ + running_[j].pause_left_s + arrived_[j].left_images / running_[j].images_per_s();
+    return now_s_ + running_[j].pause_left_s + arrived_[j].left_images / running_[j].images_per_s;
   }
 
   double next_event_s() {
@@ -154,9 +164,9 @@ class Cluster {
     return next_s;
   }
 
-  bool scattered(std::size_t j) const {
-    const std::uint32_t size = options_.pools[arrived_[j].held.kind].gpus_per_host;
-    return size > 0 && running_[j].place.hosts() > (arrived_[j].held.gpus + size - 1) / size;
+  bool is_scattered(const Allocation& held, const Places::Place& place) const {
+    const std::uint32_t size = options_.pools[held.kind].gpus_per_host;
+    return size > 0 && place.hosts() > (held.gpus + size - 1) / size;
   }
 
   void advance(double to_s) {
@@ -164,15 +174,16 @@ class Cluster {
     for (std::size_t i = 0; i < arrived_.holding.size(); ++i) {
       const std::size_t j = arrived_.holding[i];
       ActiveJob& job = arrived_.all[j];
+      Running& running = running_[j];
       const double held_s = to_s - now_s_;
-      const double trained_s = std::max(0.0, held_s - running_[j].pause_left_s);
-      running_[j].pause_left_s = std::max(0.0, running_[j].pause_left_s - held_s);
-      job.left_images -= trained_s * running_[j].images_per_s();
+      const double trained_s = std::max(0.0, held_s - running.pause_left_s);
+      running.pause_left_s = std::max(0.0, running.pause_left_s - held_s);
+      job.left_images -= trained_s * running.images_per_s;
       training_gpu_s_ += trained_s * job.held.gpus;
-      lost_gpu_s_ += trained_s * job.held.gpus * (1 - 1 / running_[j].slowdown);
+      lost_gpu_s_ += trained_s * job.held.gpus * running.lost_share;
       job.served_gpu_s += held_s * job.held.gpus;
       busy_gpu_s_ += held_s * job.held.gpus;
-      if (scattered(j)) scattered_gpu_s_ += held_s * job.held.gpus;
+      if (running.scattered) scattered_gpu_s_ += held_s * job.held.gpus;
       if (ends_s_[i] <= to_s)
         end(j, to_s);
       else
@@ -203,6 +214,7 @@ class Cluster {
   const std::vector<Job>& jobs_;
   const Policy& policy_;
   const ScheduleOptions& options_;
+  double lease_s_;
   Places places_;
   double gpus_ = 0;
   ArrivedJobs arrived_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "sim/schedule/job.h"
@@ -64,6 +65,8 @@ class JobOrder {
   void erase(Entry entry);
   /// @pre it is there
   void change(Entry entry, double figure);
+  /// By other figures of the same jobs. @param figure of a job
+  void sort_anew(const std::function<double(std::size_t job)>& figure);
   const std::vector<Entry>& entries() const { return entries_; }
 
  private:
