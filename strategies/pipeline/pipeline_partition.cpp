@@ -268,17 +268,24 @@ class ScheduleSearch {
 
  private:
   static constexpr double least_gain = 1e-9;  ///< relative; cuts that are closer are equally good
-  static constexpr std::int64_t most_passes =
-      2'000'000;  ///< that are gone through for a cut: some tens of ms
+  /// Of all cuts that are considered, of which those that a bound rules out are not gone through: up to some tens of ms.
+  static constexpr std::int64_t most_passes = 2'000'000;
+  /// Whether a cut does not fit in memory, and its schedule.
+  using Value = std::pair<bool, double>;
+
+  bool is_better(const Value& value) const {
+    return best_.empty() || value.first < value_.first ||
+           (value.first == value_.first && value.second < value_.second * (1 - least_gain));
+  }
 
   /// @return whether it is better than all before
   bool consider(const std::vector<StageChoice>& stages) {
     if (!costs_.may_begin(stages)) return false;
-    const std::pair value{!costs_.fits(stages), schedule_s(costs_, stages)};
     passes_ += 2 * walked_micro_batches(costs_.shape(), stages) * costs_.shape().stages;
-    if (!best_.empty() && !(value.first < value_.first ||
-                            (value.first == value_.first && value.second < value_.second * (1 - least_gain))))
-      return false;
+    const bool too_large = !costs_.fits(stages);
+    if (!is_better({too_large, least_schedule_s(costs_, stages)})) return false;
+    const Value value{too_large, schedule_s(costs_, stages)};
+    if (!is_better(value)) return false;
     value_ = value;
     best_ = stages;
     return true;
@@ -319,7 +326,7 @@ class ScheduleSearch {
   const PipelineCosts& costs_;
   std::vector<StageChoice> best_;
   StageCut begun_from_ = StageCut::optimal;
-  std::pair<bool, double> value_;
+  Value value_;
   std::int64_t passes_ = 0;
 };
 

@@ -29,10 +29,30 @@ class Walk {
     add_edges(costs.edges(choices));
   }
 
+  /// Goes through the passes that come first with fewer micro-batches too. @return the walk of these, which goes on from there
+  Walk shorter(std::int64_t micro_batches) {
+    std::vector<std::vector<MicroBatchPass>> orders;
+    for (Slot& slot : slots_) {
+      const Stage& stage = stages_[slot.stage];
+      orders.push_back(order_of_passes(shape_, stage.first_slot, stage.slots, slot.number, micro_batches));
+      // The last pass may differ though it is the same one (Recompute::except_last).
+      const auto common =
+          std::mismatch(orders.back().begin(), orders.back().end() - 1, slot.order.begin(), slot.order.end());
+      slot.until = static_cast<std::size_t>(common.first - orders.back().begin());
+    }
+    advance_all();
+    Walk other = *this;
+    other.micro_batches_ = micro_batches;
+    for (std::size_t q = 0; q < slots_.size(); ++q) {
+      other.slots_[q].order = std::move(orders[q]);
+      other.slots_[q].until = other.slots_[q].order.size();
+      slots_[q].until = slots_[q].order.size();
+    }
+    return other;
+  }
+
   double run() {
-    std::deque<std::uint32_t> ready;
-    for (std::uint32_t q = 0; q < slots_.size(); ++q) ready.push_back(q);
-    for (; !ready.empty(); ready.pop_front()) advance(slots_[ready.front()], ready);
+    advance_all();
     double end_s = 0;
     for (const Stage& stage : stages_)
       end_s = std::max(end_s, shape_.endless() ? passes_end_s(stage) : update_s(stage));
@@ -44,6 +64,8 @@ class Walk {
   struct Edge {
     std::uint32_t to;
     double bytes, together_s;  ///< of one message, and where all slots of the stage send theirs at a time
+    /// By micro-batch, up to where both stages' slots have their turns again; once it was asked for.
+    std::vector<const PipelineCosts::Cable*> cables;
   };
   /// Of a stage and direction: what it sends, in order, and by micro-batch what it waits for.
   struct Messages {
@@ -72,10 +94,10 @@ class Walk {
     IssueQueue queue;
   };
   struct Slot {
-    std::uint32_t stage;
+    std::uint32_t stage, number;  ///< number: among those of the stage
     std::vector<Lane> lanes;
     std::vector<MicroBatchPass> order;
-    std::size_t next = 0;
+    std::size_t next = 0, until = 0;  ///< of the order
     std::int64_t backward_done = 0;
     std::size_t due = 0,
                 updates = 0;  ///< without flush: updates whose gradients it has made, and that it has run
@@ -102,7 +124,11 @@ class Walk {
     const double pace_Bps =
         costs_.border(left.first_slot, left.slots, right.first_slot, right.slots).pace_Bps;
     bytes *= shape_.images;
-    stages_[from].messages(backward).edges.push_back({to, bytes, bytes * stages_[from].slots / pace_Bps});
+    const std::int64_t turns =
+        std::min(micro_batches_, std::lcm(std::int64_t{left.slots}, std::int64_t{right.slots}));
+    stages_[from].messages(backward).edges.push_back(
+        {to, bytes, bytes * stages_[from].slots / pace_Bps,
+         std::vector<const PipelineCosts::Cable*>(static_cast<std::size_t>(turns))});
     ++stages_[to].messages(backward).awaited;
   }
 
@@ -110,7 +136,9 @@ class Walk {
     const std::uint32_t before = stages_[stage].first_slot;
     Slot& slot = slots_.emplace_back();
     slot.stage = stage;
+    slot.number = k;
     slot.order = order_of_passes(shape_, before, stages_[stage].slots, k, micro_batches_);
+    slot.until = slot.order.size();
     for (const std::uint32_t kind : costs_.kinds_of_slot(before + k)) {
       const PipelineCosts::PassTimes times = costs_.passes(begin, end, kind);
       QueuedTime again = times.forward;
@@ -124,12 +152,25 @@ class Walk {
     return stage.first_slot + static_cast<std::uint32_t>(micro_batch % stage.slots);
   }
 
+  const PipelineCosts::Cable& cable_of(const Stage& from, Edge& edge, std::int64_t micro_batch) const {
+    const PipelineCosts::Cable*& cable =
+        edge.cables[static_cast<std::size_t>(micro_batch) % edge.cables.size()];
+    if (!cable) cable = &costs_.cable(slot_of(from, micro_batch), slot_of(stages_[edge.to], micro_batch));
+    return *cable;
+  }
+
+  void advance_all() {
+    std::deque<std::uint32_t> ready;
+    for (std::uint32_t q = 0; q < slots_.size(); ++q) ready.push_back(q);
+    for (; !ready.empty(); ready.pop_front()) advance(slots_[ready.front()], ready);
+  }
+
   /// Goes on with a slot's passes up to one whose message is not there.
   void advance(Slot& slot, std::deque<std::uint32_t>& ready) {
-    for (; slot.next < slot.order.size(); ++slot.next) {
+    for (; slot.next < slot.until; ++slot.next) {
       const MicroBatchPass& pass = slot.order[slot.next];
       const auto m = static_cast<std::size_t>(pass.micro_batch);
-      const Messages& messages = stages_[slot.stage].messages(pass.backward);
+      Messages& messages = stages_[slot.stage].messages(pass.backward);
       if (messages.missing[m] > 0) return;
       // Double-buffered weights are not needed before the next gradients are.
       if (slot.due > slot.updates && (pass.backward || !delayed_) && !update(slot)) return;
@@ -142,10 +183,9 @@ class Walk {
       }
       if (pass.backward) note_gradients(slot, ready);
       double& sent_s = pass.backward ? slot.sent_gradients_s : slot.sent_activations_s;
-      for (const Edge& edge : messages.edges) {
+      for (Edge& edge : messages.edges) {
         Stage& to = stages_[edge.to];
-        const PipelineCosts::Cable& cable =
-            costs_.cable(slot_of(stages_[slot.stage], pass.micro_batch), slot_of(to, pass.micro_batch));
+        const PipelineCosts::Cable& cable = cable_of(stages_[slot.stage], edge, pass.micro_batch);
         sent_s = std::max(sent_s, slot.end_s) + cable.latency_s +
                  std::max(edge.bytes / cable.bandwidth_Bps, edge.together_s);
         Messages& there = to.messages(pass.backward);
@@ -208,8 +248,8 @@ class Walk {
 
   const PipelineCosts& costs_;
   const PipelineShape& shape_;
-  const std::int64_t micro_batches_;
-  const bool delayed_;
+  std::int64_t micro_batches_;
+  bool delayed_;
   std::vector<Stage> stages_;
   std::vector<Slot> slots_;
 };
@@ -248,11 +288,11 @@ double walked_s(const PipelineCosts& costs, const std::vector<StageChoice>& stag
   const PipelineShape& shape = costs.shape();
   const Walks walks = walks_of(shape, stages);
   if (walks.micro_batches == 0) return costs.step_s(stages);
-  const auto walk_s = [&](std::int64_t micro_batches) { return Walk(costs, stages, micro_batches).run(); };
-  const double all_s = walk_s(walks.micro_batches);
-  if (walks.further == 0) return all_s;
-  const double pace_s =
-      (all_s - walk_s(walks.micro_batches - walks.further)) / static_cast<double>(walks.further);
+  Walk walk(costs, stages, walks.micro_batches);
+  if (walks.further == 0) return walk.run();
+  const double shorter_s = walk.shorter(walks.micro_batches - walks.further).run();
+  const double all_s = walk.run();
+  const double pace_s = (all_s - shorter_s) / static_cast<double>(walks.further);
   if (shape.endless()) return pace_s * static_cast<double>(shape.micro_batches);
   return all_s + pace_s * static_cast<double>(shape.micro_batches - walks.micro_batches);
 }
@@ -264,8 +304,28 @@ std::int64_t walked_micro_batches(const PipelineShape& shape, const std::vector<
   return walks.further > 0 ? 2 * walks.micro_batches - walks.further : walks.micro_batches;
 }
 
+double least_schedule_s(const PipelineCosts& costs, const std::vector<StageChoice>& stages) {
+  const PipelineShape& shape = costs.shape();
+  double busiest_s = costs.busiest_link_s(stages);
+  for (std::uint32_t s = 0, before = 0; s < stages.size(); before += stages[s++].slots) {
+    const std::uint32_t begin = stages[s].first_unit, slots = stages[s].slots;
+    const std::uint32_t end = s + 1 < stages.size() ? stages[s + 1].first_unit : costs.unit_count();
+    for (std::uint32_t k = 0; k < slots; ++k) {
+      const std::int64_t passes = shape.endless()
+                                      ? shape.micro_batches / slots  // in the mean, whatever is left over
+                                      : (shape.micro_batches - k + slots - 1) / slots;
+      for (const std::uint32_t kind : costs.kinds_of_slot(before + k)) {
+        const PipelineCosts::PassTimes times = costs.passes(begin, end, kind);
+        busiest_s = std::max(
+            busiest_s, static_cast<double>(passes) * (times.forward.device_s + times.backward.device_s));
+      }
+    }
+  }
+  return busiest_s;
+}
+
 double schedule_s(const PipelineCosts& costs, const std::vector<StageChoice>& stages) {
-  return std::max(walked_s(costs, stages), costs.busiest_link_s(stages));
+  return std::max(walked_s(costs, stages), least_schedule_s(costs, stages));
 }
 
 }  // namespace convoy::strategies

@@ -36,18 +36,21 @@ bool recomputes(const PipelineShape& shape) { return recomputes(shape, 0, shape.
 std::vector<MicroBatchPass> order_of_passes(const PipelineShape& shape, std::uint32_t slots_before,
                                             std::uint32_t slots, std::uint32_t slot,
                                             std::int64_t micro_batches) {
-  std::vector<std::int64_t> own;
-  for (std::int64_t m = slot; m < micro_batches; m += slots) own.push_back(m);
+  const std::size_t own =
+      micro_batches > slot ? static_cast<std::size_t>((micro_batches - slot + slots - 1) / slots) : 0;
+  const auto micro_batch = [&](std::size_t turn) {
+    return std::int64_t{slot} + static_cast<std::int64_t>(turn) * slots;
+  };
   const bool last_first = shape.schedule == PipelineSchedule::gpipe && shape.stages > 1;
   // Forward passes ahead of the first backward pass.
   const auto flying = static_cast<std::size_t>(in_flight(shape, slots_before, slots));
   std::vector<MicroBatchPass> passes;
-  passes.reserve(2 * own.size());
+  passes.reserve(2 * own);
   std::size_t forward = 0;
-  for (std::size_t backward = 0; backward < own.size(); ++backward) {
-    for (; forward < std::min(backward + flying, own.size()); ++forward)
-      passes.push_back({false, own[forward]});
-    passes.push_back({true, own[last_first ? own.size() - 1 - backward : backward]});
+  for (std::size_t backward = 0; backward < own; ++backward) {
+    for (; forward < std::min(backward + flying, own); ++forward)
+      passes.push_back({false, micro_batch(forward)});
+    passes.push_back({true, micro_batch(last_first ? own - 1 - backward : backward)});
   }
   return passes;
 }

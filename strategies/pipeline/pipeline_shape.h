@@ -62,6 +62,7 @@ bool recomputes(const PipelineShape& shape, std::int64_t micro_batch, std::int64
 struct MicroBatchPass {
   bool backward;
   std::int64_t micro_batch;
+  bool operator==(const MicroBatchPass&) const = default;
 };
 /// The passes of a stage's slot, in its order (pipeline_plan.h has the orders).
 /// @param slots of the stage  @param slot of these  @param micro_batches in all

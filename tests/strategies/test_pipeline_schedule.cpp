@@ -90,3 +90,35 @@ TEST_CASE("the optimal cut is by its estimate no slower than the even, the balan
         CHECK(schedule_s(costs, optimal) <= schedule_s(costs, other) * (1 + 1e-8));
   }
 }
+
+TEST_CASE(
+    "no replay of a pipeline is shorter than the least schedule of its cut, which some come near to [law]") {
+  int near = 0;
+  for (unsigned seed = 1; seed <= 150; ++seed) {
+    CAPTURE(seed);
+    IssuedPipeline problem(seed, seed % 2 == 0);
+    const std::vector<StageChoice> cut = problem.random_cut();
+    const double least_s = least_schedule_s(problem.costs(), cut), simulated_s = problem.simulated_s(cut);
+    CHECK(least_s <= simulated_s * (1 + 1e-9));
+    if (least_s > 0.8 * simulated_s) ++near;
+  }
+  CHECK(near > 0);
+}
+
+TEST_CASE("no cut one of whose stages begins a unit earlier or later is better than the optimal one [law]") {
+  for (unsigned seed = 1; seed <= 150; ++seed) {
+    CAPTURE(seed);
+    const IssuedPipeline problem(seed, seed % 2 == 0);
+    const PipelineCosts costs = problem.costs();
+    const std::vector<StageChoice> optimal = partition_pipeline(StageCut::optimal, costs).stages;
+    for (std::size_t s = 1; s < optimal.size(); ++s)
+      for (const bool later : {false, true}) {
+        std::vector<StageChoice> other = optimal;
+        later ? ++other[s].first_unit : --other[s].first_unit;
+        const std::uint32_t next = s + 1 < other.size() ? other[s + 1].first_unit : costs.unit_count();
+        if (other[s].first_unit <= other[s - 1].first_unit || other[s].first_unit >= next) continue;
+        if (costs.may_begin(other) && (costs.fits(other) || !costs.fits(optimal)))
+          CHECK(schedule_s(costs, other) >= schedule_s(costs, optimal) * (1 - 1e-8));
+      }
+  }
+}
