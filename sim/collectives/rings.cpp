@@ -149,6 +149,32 @@ std::vector<Order> rings_among(const std::vector<EndpointId>& devices, const Mac
   return {in_order};
 }
 
+/// The hosts of ranks, numbered in the order of their first rank.
+struct HostNumbers {
+  Order of_rank;  ///< by position
+  std::uint32_t count = 0;
+};
+
+/// Most ranks are in the order of their hosts: up to the first that is not, its host is new or that of the one before.
+HostNumbers number_hosts(const std::vector<EndpointId>& ranks, const Machine& machine) {
+  const auto host = [&](std::size_t i) { return machine.devices[ranks[i]].host; };
+  HostNumbers numbers;
+  numbers.of_rank.reserve(ranks.size());
+  for (std::size_t i = 0; i < ranks.size() && (i == 0 || host(i) >= host(i - 1)); ++i) {
+    if (i == 0 || host(i) != host(i - 1)) ++numbers.count;
+    numbers.of_rank.push_back(numbers.count - 1);
+  }
+  if (numbers.of_rank.size() == ranks.size()) return numbers;
+  std::unordered_map<std::uint32_t, std::uint32_t> known;
+  for (std::size_t i = 0; i < numbers.of_rank.size(); ++i) known.emplace(host(i), numbers.of_rank[i]);
+  while (numbers.of_rank.size() < ranks.size()) {
+    const auto [it, fresh] = known.emplace(host(numbers.of_rank.size()), numbers.count);
+    numbers.count += fresh;
+    numbers.of_rank.push_back(it->second);
+  }
+  return numbers;
+}
+
 Order renamed(const Order& cycle, const Order& positions) {
   Order result;
   for (const std::uint32_t i : cycle) result.push_back(positions[i]);
@@ -158,13 +184,9 @@ Order renamed(const Order& cycle, const Order& positions) {
 }  // namespace
 
 std::vector<Order> positions_by_host(const std::vector<EndpointId>& ranks, const Machine& machine) {
-  std::vector<Order> hosts;
-  std::unordered_map<std::uint32_t, std::size_t> index;
-  for (std::uint32_t i = 0; i < ranks.size(); ++i) {
-    const auto [it, fresh] = index.emplace(machine.devices[ranks[i]].host, hosts.size());
-    if (fresh) hosts.emplace_back();
-    hosts[it->second].push_back(i);
-  }
+  const HostNumbers numbers = number_hosts(ranks, machine);
+  std::vector<Order> hosts(numbers.count);
+  for (std::uint32_t i = 0; i < ranks.size(); ++i) hosts[numbers.of_rank[i]].push_back(i);
   return hosts;
 }
 
@@ -245,7 +267,8 @@ std::vector<std::vector<Order>> channels_by_host(const std::vector<EndpointId>& 
   std::vector<std::vector<Order>> hosts = rings_by_host(ranks, machine, order);
   std::uint32_t channels = 1;
   WaysOut ways{Order(ranks.size()), std::vector<double>(ranks.size()), std::vector<double>(ranks.size())};
-  if (hosts.size() > 1) {
+  const bool one_alone = std::ranges::any_of(hosts, [](const auto& rings) { return rings[0].size() == 1; });
+  if (hosts.size() > 1 && !one_alone) {  // a rank that is alone on its host has one NIC
     channels = std::numeric_limits<std::uint32_t>::max();
     for (const std::vector<Order>& rings : hosts) {
       const EndpointId elsewhere = ranks[hosts[&rings == &hosts[0] ? 1 : 0][0][0]];
@@ -262,7 +285,13 @@ std::vector<std::vector<Order>> channels_by_host(const std::vector<EndpointId>& 
 }
 
 std::vector<Order> find_rings(const std::vector<EndpointId>& ranks, const Machine& machine, RingOrder order) {
-  if (positions_by_host(ranks, machine).size() == 1) return rings_by_host(ranks, machine, order)[0];
+  const std::uint32_t host_count = number_hosts(ranks, machine).count;
+  if (host_count == 1) return rings_by_host(ranks, machine, order)[0];
+  if (host_count == ranks.size()) {
+    Order in_order(ranks.size());
+    std::iota(in_order.begin(), in_order.end(), 0u);
+    return {std::move(in_order)};
+  }
   const std::vector<std::vector<Order>> hosts = channels_by_host(ranks, machine, order);
   std::vector<Order> rings(hosts[0].size());
   for (std::size_t h = 0; h < hosts.size(); ++h)

@@ -257,3 +257,34 @@ TEST_CASE("positions by host, hosts in the order of their first rank") {
   const Machine machine = inline_host(2, "{kind: none}", 3);
   CHECK(positions_by_host({4, 0, 5, 1, 2}, machine) == Rings{{0, 2}, {1, 3}, {4}});
 }
+
+TEST_CASE(
+    "hosts in any order of ranks: positions are grouped by host, in the order of their first rank [law]") {
+  const Machine machine = inline_host(3, "{kind: none}", 5);
+  std::mt19937 random(20261128);
+  for (int i = 0; i < 200; ++i) {
+    std::vector<EndpointId> ranks = all_devices(machine);
+    // From wholly sorted to wholly shuffled: those after `sorted` are.
+    const int sorted = std::uniform_int_distribution(0, 15)(random);
+    std::shuffle(ranks.begin() + sorted, ranks.end(), random);
+    ranks.resize(std::uniform_int_distribution<std::size_t>(1, 15)(random));
+    Rings expected;
+    std::map<std::uint32_t, std::size_t> place;
+    for (std::uint32_t k = 0; k < ranks.size(); ++k) {
+      const auto [it, fresh] = place.emplace(machine.devices[ranks[k]].host, expected.size());
+      if (fresh) expected.emplace_back();
+      expected[it->second].push_back(k);
+    }
+    CHECK(positions_by_host(ranks, machine) == expected);
+  }
+}
+
+TEST_CASE("ranks that are alone on their hosts are a ring in their order, and are one channel") {
+  const Machine machine = hosts_with_nics(4, 2, 2);  // devices 2 h and 2 h + 1 on host h
+  const std::vector<EndpointId> alone{5, 0, 7, 2};
+  CHECK(find_rings(alone, machine) == Rings{{0, 1, 2, 3}});
+  CHECK(channels_by_host(alone, machine) == std::vector<Rings>{{{0}}, {{1}}, {{2}}, {{3}}});
+  // One of several on its host: as many channels as the host with the fewest NICs.
+  CHECK(find_rings({0, 1, 2}, machine) == Rings{{0, 1, 2}});
+  CHECK(find_rings({0, 1, 2, 3}, machine).size() == 2);
+}
