@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 #include <set>
 #include <stdexcept>
@@ -15,6 +14,7 @@
 #include "sim/costs/residuals.h"
 #include "sim/plan/process_memory.h"
 #include "sim/replay/input_queue.h"
+#include "sim/results/classes.h"
 #include "sim/run/bottleneck.h"
 #include "sim/run/energy.h"
 #include "sim/run/memory_need.h"
@@ -84,14 +84,18 @@ void fill_devices(const PreparedRun& run, const ReplayResult& replayed, RunResul
   result.energy_j = step_energy_j(machine, replayed.step_time_s, power_w,
                                   [&](std::size_t d) { return replayed.endpoints[d].running_s(); });
   double total_s = 0, longest_s = 0, fullest_share = -1;
-  result.per_device.reserve(machine.devices.size());
+  EntryList<DeviceResult> entries(result.per_device, run.by_class);
   for (std::size_t d = 0; d < machine.devices.size(); ++d) {
     const EndpointUsage& usage = replayed.endpoints[d];
     const DeviceType& type = machine.device_types[machine.devices[d].type];
     const double energy_j = device_energy_j(type, power_w[d], usage.running_s(), replayed.step_time_s);
-    result.per_device.push_back({machine.devices[d].name, usage.compute_s, usage.sent_bytes,
-                                 usage.received_bytes, usage.peak_memory_bytes, energy_j,
-                                 usage.memory_at_peak});
+    entries.add(machine.devices[d].name, {{},
+                                          usage.compute_s,
+                                          usage.sent_bytes,
+                                          usage.received_bytes,
+                                          usage.peak_memory_bytes,
+                                          energy_j,
+                                          usage.memory_at_peak});
     total_s += usage.compute_s;
     longest_s = std::max(longest_s, usage.compute_s);
     const double share = usage.peak_memory_bytes / type.memory_bytes;
@@ -104,34 +108,43 @@ void fill_devices(const PreparedRun& run, const ReplayResult& replayed, RunResul
     result.load_imbalance = longest_s / (total_s / static_cast<double>(machine.devices.size()));
 }
 
-void fill_links(const Machine& machine, const ReplayResult& replayed, RunResult& result) {
-  result.per_link.reserve(machine.links.size());
+void fill_links(const PreparedRun& run, const ReplayResult& replayed, RunResult& result) {
+  const Machine& machine = run.machine;
+  EntryList<LinkResult> entries(result.per_link, run.by_class);
   for (std::size_t l = 0; l < machine.links.size(); ++l) {
     const double bytes = replayed.links[l].bytes;
     const double capacity = machine.links[l].bandwidth_Bps * replayed.step_time_s;
-    result.per_link.push_back({machine.links[l].name, bytes, capacity > 0 ? bytes / capacity : 0});
+    entries.add(machine.links[l].name, {{}, bytes, capacity > 0 ? bytes / capacity : 0});
   }
 }
 
 /// "3 of 4 NICs of n0 carry nothing: ... (and so in 3 other hosts)", of hosts of which some do; or "".
 std::string idle_nics_text(const Machine& machine, const ReplayResult& replayed) {
-  std::vector<std::map<std::uint32_t, double>> bytes(machine.hosts.size());  // by host and port
-  for (std::size_t l = 0; l < machine.links.size(); ++l) {
-    const Link& link = machine.links[l];
-    if (link.kind == LinkKind::nic && link.host != Link::no_host)
-      bytes[link.host][link.port] += replayed.links[l].bytes;
+  const auto is_nic = [](const Link& link) {
+    return link.kind == LinkKind::nic && link.host != Link::no_host;
+  };
+  std::vector<double> bytes_of_port(machine.port_count);
+  for (std::size_t l = 0; l < machine.links.size(); ++l)
+    if (is_nic(machine.links[l])) bytes_of_port[machine.links[l].port] += replayed.links[l].bytes;
+  struct Nics {
+    std::uint32_t all = 0, idle = 0;
+  };
+  std::vector<Nics> nics(machine.hosts.size());
+  std::vector<bool> counted(machine.port_count);
+  for (const Link& link : machine.links) {
+    if (!is_nic(link) || counted[link.port]) continue;
+    counted[link.port] = true;
+    ++nics[link.host].all;
+    nics[link.host].idle += bytes_of_port[link.port] == 0;
   }
   std::string text;
   std::size_t others = 0;
-  for (std::size_t h = 0; h < bytes.size(); ++h) {
-    const auto idle = static_cast<std::size_t>(
-        std::count_if(bytes[h].begin(), bytes[h].end(), [](const auto& port) { return port.second == 0; }));
-    if (idle == 0 || idle == bytes[h].size()) continue;
+  for (std::size_t h = 0; h < nics.size(); ++h) {
+    if (nics[h].idle == 0 || nics[h].idle == nics[h].all) continue;
     if (text.empty())
-      text = fmt::format("{} of {} NICs of {} carry nothing{}", idle, bytes[h].size(), machine.hosts[h].name,
-                         bytes[h].size() > machine.hosts[h].device_count
-                             ? ": a device uses the one that is nearest to it"
-                             : "");
+      text = fmt::format(
+          "{} of {} NICs of {} carry nothing{}", nics[h].idle, nics[h].all, machine.hosts[h].name,
+          nics[h].all > machine.hosts[h].device_count ? ": a device uses the one that is nearest to it" : "");
     else
       ++others;
   }
@@ -353,7 +366,7 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed,
   result.idle_s = std::max(0.0, result.step_time_s - result.compute_s - result.exposed_comm_s);
   result.comm_bytes = replayed.comm_bytes;
   fill_devices(run, replayed, result);
-  fill_links(machine, replayed, result);
+  fill_links(run, replayed, result);
   result.staleness = run.report.staleness;
   if (result.staleness && replayed.staleness)
     result.staleness = Staleness{replayed.staleness->mean, replayed.staleness->max};

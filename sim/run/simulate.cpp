@@ -391,6 +391,7 @@ PreparedRun Preparer::prepare_over(Protocol protocol, const Point& point, const 
                   std::move(algorithms),
                   algorithms_named,
                   point.variability};
+  run.by_class = by_class_;
   if (run.variability) check_variability(*run.variability, run);
   if (point.numerics) check_numerics(*point.numerics, run);
   return run;

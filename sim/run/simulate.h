@@ -60,6 +60,7 @@ struct PreparedRun {
   SharedValue<PreparedRun> on_ideal_network = nullptr;
   /// Those that are simulated (Moves::network, loader, written).
   std::vector<Doubt> doubts = {};
+  bool by_class = false;  ///< its result lists classes of devices and links (EntryList), and not each of them
   bool operator==(const PreparedRun&) const = default;
 };
 
@@ -112,6 +113,8 @@ class Preparer {
   std::string content(std::size_t index) { return reader_.value().content(index); }
   /// From now on plans say what their tasks mean (Plan::meaning), as far as their strategies can.
   void ask_for_meaning() { meaning_ = true; }
+  /// From now on results of prepared runs list classes of equal devices and links, or each of them.
+  void list_by_class(bool by_class) { by_class_ = by_class; }
 
  private:
   /// What was read, and InputRecord::digests of the files from which it was read.
@@ -154,7 +157,7 @@ class Preparer {
   };
 
   const Experiment* experiment_ = nullptr;
-  bool meaning_ = false;
+  bool meaning_ = false, by_class_ = false;
   std::unordered_map<SharedNode, Read<Model>, SharedNode::Hash> models_;
   std::unordered_map<std::string, PlannedGraph> graphs_;
   std::unordered_map<SharedNode, Read<ClusterSpec>, SharedNode::Hash> clusters_;

@@ -12,7 +12,6 @@
 
 #include "sim/base/digest.h"
 #include "sim/base/input_file.h"
-#include "sim/results/classes.h"
 #include "sim/results/field_text.h"
 #include "sim/run/evaluate.h"
 #include "sim/run/explain.h"
@@ -254,14 +253,12 @@ std::vector<std::string> slow_points(Preparer& preparer) {
 
 bool run_sweep(Preparer& preparer, const SweepOptions& options, Store& store) {
   const std::vector<std::size_t> todo = missing_points(store, options);
+  preparer.list_by_class(!options.full);
   SweepProgress progress{0, todo.size(), 0, 0, 0};
   SharedCounts candidates;
   const std::size_t inner_jobs = todo.size() == 1 ? options.jobs : 1;
   OfPreparedRuns<std::string> known;
-  const auto bytes_of = [&](RunOutput output) {
-    if (!options.full) merge_equal(output.result);
-    return encode(stored_form(output, options.trace));
-  };
+  const auto bytes_of = [&](const RunOutput& output) { return encode(stored_form(output, options.trace)); };
   const FirstHalf work = [&](std::size_t item) -> SecondHalf {
     if (is_of_prepared_run(preparer.point(todo[item]), options))
       return [&, run = std::make_shared<const PreparedRun>(preparer.prepare(todo[item]))] {
@@ -277,7 +274,7 @@ bool run_sweep(Preparer& preparer, const SweepOptions& options, Store& store) {
       RunOutput output = run();
       add_variability(preparer, index, output);
       add_learning(preparer, index, output);
-      return bytes_of(std::move(output));
+      return bytes_of(output);
     };
   };
   const auto told = [&](std::size_t item) {
