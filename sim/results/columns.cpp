@@ -64,6 +64,8 @@ class ColumnArchive {
   template <class... Rest>
   void list(const Rest&...) {}
   template <class... Rest>
+  void table(const Rest&...) {}
+  template <class... Rest>
   void list_where(const Rest&...) {}
   template <class... Rest>
   void texts(const Rest&...) {}

@@ -91,6 +91,10 @@ class FieldReader {
     });
   }
   template <class T, class Fields>
+  void table(std::string_view name, std::vector<T>& rows, Fields fields) {
+    list(name, rows, fields);
+  }
+  template <class T, class Fields>
   void blocks(std::string_view name, std::vector<T>& values, Fields fields) {
     list(name, values, fields);
   }

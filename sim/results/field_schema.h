@@ -68,6 +68,10 @@ class FieldSchema {
     add(name, list_of(schema_of<T>(fields)));
   }
   template <class T, class Fields>
+  void table(std::string_view name, const std::vector<T>& rows, Fields fields) {
+    list(name, rows, fields);
+  }
+  template <class T, class Fields>
   void blocks(std::string_view name, const std::vector<T>& values, Fields fields) {
     list(name, values, fields);
   }

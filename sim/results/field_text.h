@@ -17,7 +17,7 @@ std::string to_text(const T& value, Fields fields) {
   std::ostringstream out;
   {
     JsonWriter json(out, JsonWriter::Style::compact);
-    FieldWriter archive(json);
+    FieldWriter archive(json, FieldWriter::Tables::by_column);
     json.begin_object();
     fields(archive, value);
     json.end_object();

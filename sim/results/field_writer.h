@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -12,16 +13,67 @@
 
 #include "models/training_graph.h"
 #include "sim/base/quantity.h"
+#include "sim/results/field_at.h"
 #include "sim/results/json_writer.h"
 
 namespace convoy::inline results {
+
+/// The items of a column of a table. Equal numbers that follow one another are written once, with how many they are: `[0.5, 3]`.
+class ColumnWriter {
+ public:
+  explicit ColumnWriter(JsonWriter& json) : json_(json) { json_.begin_array(JsonWriter::Style::compact); }
+  ~ColumnWriter() {
+    finish_run();
+    json_.end_array();
+  }
+  ColumnWriter(const ColumnWriter&) = delete;
+  ColumnWriter& operator=(const ColumnWriter&) = delete;
+
+  void add(const std::string& text) { json_.value(std::string_view(text)); }
+  void add(double number) { add_number(Number{.fraction = number, .whole = 0, .is_whole = false}); }
+  void add(std::int64_t number) { add_number(Number{.fraction = 0, .whole = number, .is_whole = true}); }
+
+ private:
+  struct Number {
+    double fraction;
+    std::int64_t whole;
+    bool is_whole;
+    bool operator==(const Number& other) const {
+      return is_whole == other.is_whole && whole == other.whole &&
+             std::bit_cast<std::uint64_t>(fraction) == std::bit_cast<std::uint64_t>(other.fraction);
+    }
+  };
+  void add_number(const Number& number) {
+    if (times_ > 0 && !(number == last_)) finish_run();
+    last_ = number;
+    ++times_;
+  }
+  void finish_run() {
+    if (times_ == 0) return;
+    if (times_ > 1) json_.begin_array(JsonWriter::Style::compact);
+    last_.is_whole ? json_.value(last_.whole) : json_.value(last_.fraction);
+    if (times_ > 1) {
+      json_.value(times_);
+      json_.end_array();
+    }
+    times_ = 0;
+  }
+
+  JsonWriter& json_;
+  Number last_{};
+  std::int64_t times_ = 0;  ///< that the last number has been added, and is to be written
+};
 
 /// The writing archive of result_fields.h.
 class FieldWriter {
   using Style = JsonWriter::Style;
 
  public:
-  explicit FieldWriter(JsonWriter& json) : json_(json) {}
+  enum class Tables {
+    by_row,
+    by_column,
+  };  ///< objects, as documents have them; or shorter, by name the list of a column, as StoredReader reads them
+  explicit FieldWriter(JsonWriter& json, Tables tables = Tables::by_row) : json_(json), tables_(tables) {}
 
   template <class T>
   void field(std::string_view name, const T& value) {
@@ -83,6 +135,21 @@ class FieldWriter {
     json_.begin_array();
     for (const T& value : values) line(value, fields);
     json_.end_array();
+  }
+  template <class T, class Fields>
+  void table(std::string_view name, const std::vector<T>& rows, Fields fields) {
+    if (tables_ == Tables::by_row) return list(name, rows, fields);
+    json_.key(name);
+    json_.begin_object(Style::compact);
+    for (std::size_t column = 0; column < column_count<T>(fields); ++column) {
+      const T any{};
+      use_field(any, fields, column,
+                [&](std::string_view column_name, const auto&) { json_.key(column_name); });
+      ColumnWriter items(json_);
+      for (const T& row : rows)
+        use_field(row, fields, column, [&](std::string_view, const auto& value) { items.add(value); });
+    }
+    json_.end_object();
   }
   template <class T, class Fields>
   void list_where(bool there, std::string_view name, const std::vector<T>& values, Fields fields) {
@@ -236,6 +303,7 @@ class FieldWriter {
   }
 
   JsonWriter& json_;
+  Tables tables_;
 };
 
 }  // namespace convoy::results

@@ -5,7 +5,7 @@
 
 // The fields of results in their order, once for all that writes or reads them: `archive` is results.json's
 // writer (field_writer.h), its reader (field_reader.h), or a column each of results.csv (columns.h); what
-// passes between processes and stands in stores is results.json's writing too (sim/run/wire.h), which
+// passes between processes and stands in stores is results.json's writing too, but for tables (sim/run/wire.h), which
 // stored_reader.h reads in this order. A member of RunResult that is not here is in none of them, which
 // tests/run/test_wire.cpp notices. What archives understand:
 //
@@ -18,6 +18,7 @@
 //   optional_block(name, optional, fields)    the same, a name a line
 //   object(name, value, fields)       an object in one line
 //   list(name, values, fields)        objects, one a line
+//   table(name, rows, fields)         the same, of many rows alike; where results are stored, by column
 //   list_where(there, name, values, fields)   the name itself only where `there`; the reader goes by the file
 //   blocks(name, values, fields)      objects, a name a line
 //   count(name, values)               how many there are: tables only, JSON has the list itself
@@ -241,8 +242,8 @@ inline constexpr auto run_body_fields = [](auto& archive, auto& run) {
   archive.texts("warnings", run.warnings);
   archive.optional("interval", run.interval, interval_fields);
   archive.object("bottleneck", run.bottleneck, bottleneck_fields);
-  archive.list("per_device", run.per_device, device_fields);
-  archive.list("per_link", run.per_link, link_fields);
+  archive.table("per_device", run.per_device, device_fields);
+  archive.table("per_link", run.per_link, link_fields);
   archive.list_where(!run.phases.empty(), "reconfigurations", run.reconfigurations, reconfiguration_fields);
   archive.list_where(!run.phases.empty(), "phases", run.phases, phase_fields);
   archive.optional("staleness", run.staleness, staleness_fields);

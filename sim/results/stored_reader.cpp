@@ -5,6 +5,7 @@
 #include <simdjson.h>
 
 #include <cmath>
+#include <iterator>
 
 #include "sim/results/field_reader.h"
 #include "sim/results/json_writer.h"
@@ -113,6 +114,19 @@ bool StoredReader::next_item() {
 }
 
 void StoredReader::leave_list() { document_->lists.pop_back(); }
+
+std::size_t StoredReader::list_size() const {
+  // simdjson's own count ends at 2^24 - 1.
+  const dom::array list = taken(document_->present.get_array(), "a list");
+  return static_cast<std::size_t>(std::distance(list.begin(), list.end()));
+}
+
+std::int64_t StoredReader::read_run(std::string& text) {
+  read(text);
+  return 1;
+}
+
+bool StoredReader::is_list() const { return document_->present.is_array(); }
 
 bool StoredReader::is_null() const { return document_->present.is_null(); }
 

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "models/training_graph.h"
 #include "sim/base/yaml_node.h"
+#include "sim/results/field_at.h"
 #include "sim/results/json_reader.h"
 
 namespace convoy::inline results {
 
-/// The reading archive (result_fields.h) for what FieldWriter has written: names are in the order of the
+/// The reading archive (result_fields.h) for what FieldWriter has written, tables by column: names are in the order of the
 /// table, so that each is only compared with the next one (for results.json, which others may have written,
 /// there is FieldReader). @throws JsonError: the text is not JSON, or has other fields or values
 class StoredReader {
@@ -59,6 +63,26 @@ class StoredReader {
     items([&] { whole(values.emplace_back(), fields); });
   }
   template <class T, class Fields>
+  void table(std::string_view name, std::vector<T>& rows, Fields fields) {
+    require(name);
+    enter_object();
+    for (std::size_t column = 0; column < column_count<T>(fields); ++column) {
+      T cell;  // in its field of this column
+      use_field(cell, fields, column, [&](std::string_view column_name, auto&) { require(column_name); });
+      if (column == 0) rows.resize(list_size());
+      std::size_t row = 0;
+      items([&] {
+        std::int64_t times = 1;
+        use_field(cell, fields, column, [&](std::string_view, auto& value) { times = read_run(value); });
+        if (times < 1 || static_cast<std::uint64_t>(times) > rows.size() - row)
+          throw JsonError(fmt::format("'{}' has columns of different lengths", name));
+        for (; times > 0; --times) copy_field(cell, rows[row++], fields, column);
+      });
+      if (row < rows.size()) throw JsonError(fmt::format("'{}' has columns of different lengths", name));
+    }
+    leave_object();
+  }
+  template <class T, class Fields>
   void list_where(bool, std::string_view name, std::vector<T>& values, Fields fields) {
     if (find(name)) items([&] { whole(values.emplace_back(), fields); });
   }
@@ -88,6 +112,35 @@ class StoredReader {
     leave_list();
   }
 
+  template <class T, class Fields>
+  static void copy_field(const T& from, T& to, Fields fields, std::size_t column) {
+    use_field(from, fields, column, [&](std::string_view, const auto& value) {
+      use_field(to, fields, column, [&](std::string_view, auto& copy) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::decay_t<decltype(copy)>>)
+          copy = value;
+      });
+    });
+  }
+
+  std::size_t list_size() const;  ///< of the current value
+  /// Reads an item of a column.
+  /// @returns for how many rows it stands (ColumnWriter)
+  std::int64_t read_run(std::string& text);
+  template <class Number>
+  std::int64_t read_run(Number& number) {
+    if (!is_list()) {
+      read(number);
+      return 1;
+    }
+    std::int64_t times = 0;
+    enter_list();
+    if (next_item()) read(number);
+    if (next_item()) read(times);
+    if (next_item()) throw JsonError("expected a number and how often it stands there");
+    leave_list();
+    return times;
+  }
+
   /// Whether the next field of the object has this name; if so, its value becomes the current one.
   bool find(std::string_view name);
   void require(std::string_view name);  ///< it must be present
@@ -99,6 +152,7 @@ class StoredReader {
 
   // Reads the current value.
   bool is_null() const;
+  bool is_list() const;
   void read(double& value);
   void read(std::int64_t& value);
   void read(std::uint64_t& value);

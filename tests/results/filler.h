@@ -44,6 +44,10 @@ class FieldFiller {
     for (int i = 0; i < 2; ++i) fields(*this, values.emplace_back());
   }
   template <class T, class Fields>
+  void table(std::string_view name, std::vector<T>& rows, Fields fields) {
+    list(name, rows, fields);
+  }
+  template <class T, class Fields>
   void list_where(bool, std::string_view name, std::vector<T>& values, Fields fields) {
     list(name, values, fields);
   }

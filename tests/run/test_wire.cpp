@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
+#include <random>
 #include <sstream>
 #include <stdexcept>
 
@@ -134,6 +137,24 @@ TEST_CASE("wire: a stored run that is cut short is refused, wherever it ends") {
   CHECK_THROWS_WITH(run_of_stored(run), "a stored run cannot be read: 'more' has no place here");
 }
 
+/// The rows of a table of which a store has the columns, as results.json lists them.
+Json rows_of(const Json& columns) {
+  Json rows = Json::array();
+  for (const auto& [name, column] : columns.items()) {
+    const bool of_memory = std::ranges::find(memory_class_names, name) != memory_class_names.end();
+    std::size_t row = 0;
+    for (const Json& item : column) {
+      const Json& value = item.is_array() ? item.at(0) : item;
+      const std::size_t end = row + (item.is_array() ? item.at(1).get<std::uint8_t>() : 1);
+      for (; row < end; ++row) {
+        if (row == rows.size()) rows.push_back(Json::object());
+        (of_memory ? rows[row]["memory"][name] : rows[row][name]) = value;
+      }
+    }
+  }
+  return rows;
+}
+
 TEST_CASE("wire: stored text is read as results.json is, one letter changed or not") {
   RunResult whole;
   FieldFiller filler;
@@ -143,11 +164,14 @@ TEST_CASE("wire: stored text is read as results.json is, one letter changed or n
   const auto by_document = [](const std::string& json) -> std::optional<std::string> {
     try {
       std::istringstream in(json);
-      const Json document = parse_json(in, "", [](const std::string&, const Json&) {}, {});
+      Json document = parse_json(in, "", [](const std::string&, const Json&) {}, {});
+      for (const char* table : {"per_device", "per_link"}) document[table] = rows_of(document.at(table));
       RunResult run;
       FieldReader::whole(document, JsonPlace{}, run, run_body_fields);
       return as_json(run);
-    } catch (const JsonError&) {
+    } catch (const std::runtime_error&) {
+      return std::nullopt;
+    } catch (const Json::exception&) {
       return std::nullopt;
     }
   };
@@ -172,4 +196,56 @@ TEST_CASE("wire: stored text is read as results.json is, one letter changed or n
       CHECK(*here == *there);
     }
   CHECK(read > 100);
+}
+
+TEST_CASE(
+    "wire: devices and links come out as they went in, however many of them follow an equal one [law]") {
+  std::mt19937 random(20261128);
+  const auto below = [&](int n) { return std::uniform_int_distribution(0, n - 1)(random); };
+  for (int i = 0; i < 50; ++i) {
+    CAPTURE(i);
+    RunResult run = run_of("1", 3, 0.1);
+    run.per_device.clear(), run.per_link.clear();
+    const int values = 1 << below(6), devices = below(60), links = below(60);
+    const auto figure = [&] { return below(values) / 3.0; };
+    for (int d = 0; d < devices; ++d) {
+      DeviceResult& device = run.per_device.emplace_back();
+      device = {"n" + std::to_string(d), figure(), figure(), figure(), figure(), figure(), {},
+                1 + below(values)};
+      for (double& bytes : device.memory) bytes = below(2) * figure();
+    }
+    for (int l = 0; l < links; ++l)
+      run.per_link.push_back({"n0.nic \"x\"", figure(), below(3) == 0 ? 0.5 : 0.0, 1 + below(values)});
+    const RunResult back = decode_output(encode(RunOutput{run, {}})).result;
+    CHECK(back.per_device == run.per_device);
+    CHECK(back.per_link == run.per_link);
+  }
+}
+
+TEST_CASE("wire: figures of equal links are stored once") {
+  RunResult run = run_of("1", 3, 0.1);
+  const auto bytes = [&](std::size_t links) {
+    run.per_link.assign(links, {"n", 1e9 / 3, 1.0 / 3});
+    return stored_form({run, {}}, false).result.size();
+  };
+  CHECK(bytes(1000) - bytes(100) ==
+        900 * std::string_view("\"n\", ").size() + 3);  // three counts of one more digit
+}
+
+TEST_CASE("wire: columns that do not fit together are no run") {
+  RunResult run = run_of("1", 3, 0.1);
+  run.per_link = {{"a", 1, 0.5}, {"b", 1, 0.5}, {"c", 1, 0.25}};
+  const StoredRun stored = stored_form({run, {}}, false);
+  REQUIRE(run_of_stored(stored).per_link == run.per_link);
+  const std::string fit = "\"utilization\": [[0.5, 2], 0.25]";
+  const std::size_t at = stored.result.find(fit);
+  REQUIRE(at != std::string::npos);
+  for (const char* other : {"[[0.5, 2]]", "[[0.5, 2], 0.25, 1]", "[[0.5, 3], 0.25]", "[[0.5, 4000000000000]]",
+                            "[[0.5, 0], 1, 1, 1]", "[[0.5, -1], 1]", "[[0.5], 1, 1]", "[[0.5, 2, 2], 0.25]",
+                            "[[], 1, 1, 1]", "[]", "{}"}) {
+    CAPTURE(other);
+    StoredRun damaged = stored;
+    damaged.result.replace(at, fit.size(), std::string("\"utilization\": ") + other);
+    CHECK_THROWS_AS(run_of_stored(damaged), UnreadableRun);
+  }
 }
