@@ -13,6 +13,7 @@ namespace convoy::inline studies {
 namespace {
 
 StudySample grid_points(const StudySpec& spec) {
+  constexpr std::size_t most_points = 100'000;  // of a sample, too (StudySpec::points)
   StudySample sample{{{}}, 1};
   for (const StudyInput& input : spec.inputs) {
     const std::size_t levels = input.levels();
@@ -25,9 +26,9 @@ StudySample grid_points(const StudySpec& spec) {
         wider.back().push_back(every ? input.position_of_level(i)
                                      : (static_cast<double>(i) + 0.5) / static_cast<double>(steps));
       }
-    if (wider.size() > Experiment::max_points)
+    if (wider.size() > most_points)
       throw InputError(input.pos, fmt::format("study.grid: with '{}' it has {} points; at most {} are tried",
-                                              input.name, wider.size(), Experiment::max_points));
+                                              input.name, wider.size(), most_points));
     sample.points = std::move(wider);
   }
   return sample;
