@@ -168,11 +168,15 @@ const Preparer::Read<Model>& Preparer::model_read(const SharedNode& node) {
 }
 
 const Preparer::Read<ClusterSpec>& Preparer::cluster_read(const SharedNode& node) {
-  return cached(clusters_, node, [&] {
-    const InputRecord record;
-    ClusterSpec cluster = read_cluster(node);
-    return Read<ClusterSpec>{std::move(cluster), record.digests()};
-  });
+  if (const auto it = clusters_.find(node); it != clusters_.end()) return it->second;
+  const InputRecord record;
+  ClusterSpec cluster = read_cluster(node);
+  // Hundreds of small ones, or a few whose hosts are listed one by one.
+  constexpr std::size_t most_weight = 1 << 15, least_weight = 64;
+  const std::size_t weight = least_weight + cluster.groups.size();
+  if (clusters_weight_ + weight > most_weight) clusters_.clear(), clusters_weight_ = 0;
+  clusters_weight_ += weight;
+  return clusters_.emplace(node, Read<ClusterSpec>{std::move(cluster), record.digests()}).first->second;
 }
 
 const Preparer::Read<LayerProfile>& Preparer::profile_read(const std::string& file) {
@@ -215,9 +219,9 @@ const Preparer::PlannedGraph& Preparer::graph(const SharedNode& node, const Trai
 Machine Preparer::machine(const Point& point, std::uint32_t dedicated_hosts, const Transport& transport) {
   constexpr std::uint32_t most_kept_endpoints = 1024;
   const ClusterSpec& cluster = this->cluster(point.cluster);
-  if (cluster.device_count() + cluster.node_count() + dedicated_hosts > most_kept_endpoints)
-    return build_machine(cluster, dedicated_hosts, transport);
-  return *machines_.of({point.cluster, dedicated_hosts, transport}, [&](const MachineKey&) {
+  const std::uint32_t endpoints = cluster.device_count() + cluster.node_count() + dedicated_hosts;
+  if (endpoints > most_kept_endpoints) return build_machine(cluster, dedicated_hosts, transport);
+  return *machines_.of({point.cluster, dedicated_hosts, transport, endpoints}, [&](const MachineKey&) {
     return std::make_shared<const Machine>(build_machine(cluster, dedicated_hosts, transport));
   });
 }

@@ -152,8 +152,10 @@ class Preparer {
     SharedNode cluster;
     std::uint32_t dedicated_hosts;
     Transport transport;
+    std::uint32_t endpoints;
     bool operator==(const MachineKey&) const = default;
     std::size_t hash() const { return hash_with(cluster.hash(), dedicated_hosts); }
+    std::size_t weight() const { return 128 + endpoints; }
   };
 
   const Experiment* experiment_ = nullptr;
@@ -161,10 +163,11 @@ class Preparer {
   std::unordered_map<SharedNode, Read<Model>, SharedNode::Hash> models_;
   std::unordered_map<std::string, PlannedGraph> graphs_;
   std::unordered_map<SharedNode, Read<ClusterSpec>, SharedNode::Hash> clusters_;
+  std::size_t clusters_weight_ = 0;  ///< of those that are kept
   std::unordered_map<std::string, Read<LayerProfile>> profiles_;
   Memo<WrittenStrategy, ReadStrategy> strategies_{1024};
   std::unordered_map<std::string, std::string> inputs_of_parts_;  ///< by the part's name and fingerprint
-  Memo<MachineKey, std::shared_ptr<const Machine>> machines_{64};
+  Memo<MachineKey, std::shared_ptr<const Machine>> machines_{1 << 16};
   std::optional<PointReader> reader_;  ///< of the experiment
 };
 
