@@ -29,7 +29,6 @@ class Mapper {
       : task_(task),
         dag_(task.dag),
         slices_(slices),
-        message_(message_costs(dag_, task.link)),
         part_of_(slices.clusters.size(), no_part),
         load_(find_levels(), task.parts + 1) {
     for (std::uint32_t c = 0; c < part_of_.size(); ++c) {
@@ -39,6 +38,9 @@ class Mapper {
         load_.add(level_[v], task_.parts, dag_.time_us(v));
       }
     }
+    const std::vector<double> message_us = message_costs(dag_, task.link);
+    for (NodeId v = 0; v < dag_.size(); ++v)
+      seen_.push_back({message_us[v], task_.parts + slices_.cluster_of[v]});
     with_part_.resize(task_.parts);
     messages_.resize(slices_.clusters.size());
     for (std::uint32_t c = 0; c < part_of_.size(); ++c) window_.push_back(window_of(c));
@@ -95,9 +97,15 @@ class Mapper {
     for (const NodeId v : slices_.clusters[cluster]) {
       load_.add(level_[v], part, dag_.time_us(v));
       load_.add(level_[v], task_.parts, -dag_.time_us(v));
-      for (const NodeId w : dag_.children(v)) messages_[slices_.cluster_of[w]].known = false;
-      for (const NodeId u : dag_.parents(v)) messages_[slices_.cluster_of[u]].known = false;
+      seen_[v].where = part;
+      for (const NodeId w : dag_.children(v)) forget_messages(w);
+      for (const NodeId u : dag_.parents(v)) forget_messages(u);
     }
+  }
+
+  /// Those of the node's cluster; nobody asks for them again once it is mapped.
+  void forget_messages(NodeId v) {
+    if (seen_[v].where >= task_.parts) messages_[seen_[v].where - task_.parts].known = false;
   }
 
   using Rule = Part (Mapper::*)(std::uint32_t);
@@ -125,6 +133,13 @@ class Mapper {
     }
   }
 
+  /// What a node's neighbours look at, side by side: its output's message, and its part or, while it has none,
+  /// task_.parts + its cluster.
+  struct Seen {
+    double message_us;
+    std::uint32_t where;
+  };
+
   /// Of a cluster, where its neighbours are mapped as they were.
   struct Messages {
     Part part = 0;                  ///< most are with it
@@ -147,22 +162,20 @@ class Mapper {
     return result;
   }
 
-  /// Sums up the messages between a cluster and each part (with_part_) and each no_part cluster
-  /// (largest_free_, all_free_).
+  /// Sums up the messages between a no_part cluster and each part (with_part_) and each other no_part
+  /// cluster (largest_free_, all_free_).
   void weigh_messages(std::uint32_t cluster) {
     std::fill(with_part_.begin(), with_part_.end(), 0);
     with_free_.clear();
-    const auto add = [&](NodeId other, double cost) {
-      const std::uint32_t c = slices_.cluster_of[other];
-      if (c == cluster) return;
-      if (part_of_[c] != no_part)
-        with_part_[part_of_[c]] += cost;
-      else
-        with_free_.emplace_back(c, cost);
+    const auto add = [&](std::uint32_t where, double cost) {
+      if (where < task_.parts)
+        with_part_[where] += cost;
+      else if (where != task_.parts + cluster)
+        with_free_.emplace_back(where, cost);
     };
     for (const NodeId v : slices_.clusters[cluster]) {
-      for (const NodeId w : dag_.children(v)) add(w, message_[v]);
-      for (const NodeId u : dag_.parents(v)) add(u, message_[u]);
+      for (const NodeId w : dag_.children(v)) add(seen_[w].where, seen_[v].message_us);
+      for (const NodeId u : dag_.parents(v)) add(seen_[u].where, seen_[u].message_us);
     }
     std::sort(with_free_.begin(), with_free_.end());
     largest_free_ = all_free_ = 0;
@@ -216,13 +229,14 @@ class Mapper {
   const PartitionTask& task_;
   const Dag& dag_;
   const Slices& slices_;
-  std::vector<double> message_, tops_, work_;
+  std::vector<double> tops_, work_;
   std::vector<Part> part_of_;
   std::uint32_t levels_ = 0, merged_ = 1;
   std::vector<std::uint32_t> level_;
   FenwickTree load_;                ///< by level, of each part and, last, of what is not mapped yet
   std::vector<Window> window_;      ///< of each cluster
   std::vector<Messages> messages_;  ///< of each cluster
+  std::vector<Seen> seen_;          ///< of each node
   std::vector<double> with_part_, in_window_;
   std::vector<std::pair<std::uint32_t, double>> with_free_;
   double largest_free_ = 0, all_free_ = 0;
