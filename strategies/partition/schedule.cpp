@@ -104,7 +104,7 @@ Schedule schedule_by_priority(const Dag& dag, const PartLink& link, Part parts, 
       return priority < o.priority || (priority == o.priority && node > o.node);
     }
   };
-  struct Event {  // a node's inputs are there, or (node == dag.size()) the part may be free
+  struct Event {  // a node's inputs are there, or (node == dag.size()) it is the part's turn
     double time;
     NodeId node;
     Part part;
@@ -113,32 +113,39 @@ Schedule schedule_by_priority(const Dag& dag, const PartLink& link, Part parts, 
     }
   };
   Schedule schedule{std::vector<double>(dag.size()), std::vector<double>(dag.size()), 0};
-  std::vector<double> ready(dag.size()), free(parts);
-  std::vector<std::uint32_t> missing(dag.size());
-  std::vector<std::priority_queue<Waiting>> waiting(parts);
+  struct State {  // of a node, side by side: they are needed together
+    double ready;
+    std::uint32_t missing;  // inputs
+    Part part;
+  };
+  std::vector<double> free(parts);
+  std::vector<State> state(dag.size());
+  std::vector<std::priority_queue<Waiting>> waiting(
+      parts);  // where any waits, one turn of the part is to come
   std::priority_queue<Event> events;
   for (NodeId v = 0; v < dag.size(); ++v) {
-    missing[v] = static_cast<std::uint32_t>(dag.parents(v).size());
-    if (missing[v] == 0) events.push({0, v, placement[v]});
+    state[v] = {0, static_cast<std::uint32_t>(dag.parents(v).size()), placement[v]};
+    if (state[v].missing == 0) events.push({0, v, placement[v]});
   }
   while (!events.empty()) {
     const Event event = events.top();
     events.pop();
     if (event.node != dag.size()) {
+      if (waiting[event.part].empty())
+        events.push({std::max(event.time, free[event.part]), dag.size(), event.part});
       waiting[event.part].push({priority[event.node], event.node});
-      events.push({std::max(event.time, free[event.part]), dag.size(), event.part});
       continue;
     }
-    if (free[event.part] > event.time || waiting[event.part].empty()) continue;
     const NodeId v = waiting[event.part].top().node;
     waiting[event.part].pop();
     schedule.start_us[v] = event.time;
     const double finish = schedule.finish_us[v] = free[event.part] = event.time + dag.time_us(v);
     schedule.makespan_us = std::max(schedule.makespan_us, finish);
+    const double arrival = finish + link.cost_us(dag.output_bytes(v));
     for (const NodeId w : dag.children(v)) {
-      ready[w] = std::max(ready[w],
-                          placement[w] == event.part ? finish : finish + link.cost_us(dag.output_bytes(v)));
-      if (--missing[w] == 0) events.push({ready[w], w, placement[w]});
+      State& reader = state[w];
+      reader.ready = std::max(reader.ready, reader.part == event.part ? finish : arrival);
+      if (--reader.missing == 0) events.push({reader.ready, w, reader.part});
     }
     if (!waiting[event.part].empty()) events.push({finish, dag.size(), event.part});
   }
