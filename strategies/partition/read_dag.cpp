@@ -15,7 +15,7 @@
 namespace convoy::inline partition {
 namespace {
 
-/// NodeId of each id, by search.
+/// NodeId of each id, by search; where ids follow one another without gaps, at once.
 class Ids {
  public:
   explicit Ids(const std::vector<DagFileNode>& nodes) : nodes_(nodes), by_id_(nodes.size()) {
@@ -25,6 +25,10 @@ class Ids {
   }
   const std::vector<NodeId>& by_id() const { return by_id_; }
   std::optional<NodeId> find(std::int64_t id) const {
+    const std::int64_t place = nodes_.empty() ? -1 : id - nodes_[by_id_.front()].id;
+    if (place >= 0 && place < static_cast<std::int64_t>(nodes_.size()) &&
+        nodes_[by_id_[static_cast<std::size_t>(place)]].id == id)
+      return static_cast<NodeId>(place);
     const auto at = std::lower_bound(by_id_.begin(), by_id_.end(), id, [&](NodeId node, std::int64_t wanted) {
       return nodes_[node].id < wanted;
     });
@@ -36,6 +40,31 @@ class Ids {
   const std::vector<DagFileNode>& nodes_;
   std::vector<NodeId> by_id_;
 };
+
+/// The place in the file of an edge that is there already: of the first such pair, the second of its edges.
+std::optional<std::size_t> edge_there_twice(const std::vector<std::pair<NodeId, NodeId>>& edges,
+                                            NodeId nodes) {
+  struct Reader {
+    NodeId node;
+    std::uint32_t edge;
+    auto operator<=>(const Reader&) const = default;
+  };
+  std::vector<std::uint32_t> end(nodes + 1);  // of the readers of each node
+  for (const auto& [from, to] : edges) ++end[from + 1];
+  std::partial_sum(end.begin(), end.end(), end.begin());
+  std::vector<Reader> readers(edges.size());
+  for (std::uint32_t i = 0; i < edges.size(); ++i) readers[end[edges[i].first]++] = {edges[i].second, i};
+  auto first = readers.begin();
+  for (NodeId v = 0; v < nodes; ++v) {
+    const auto last = readers.begin() + end[v];
+    std::sort(first, last);
+    const auto twice =
+        std::adjacent_find(first, last, [](const Reader& a, const Reader& b) { return a.node == b.node; });
+    if (twice != last) return (twice + 1)->edge;
+    first = last;
+  }
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -61,7 +90,7 @@ DagFile parse_dag(const std::string& text, const std::string& file) {
       handler.fail(node.offset, fmt::format("'colocate_with': no node has id {}", *node.colocate_with));
     together.emplace_back(v, *other);
   }
-  std::vector<std::size_t> order(handler.edges.size());
+  edges.reserve(handler.edges.size());
   for (const DagFileEdge& edge : handler.edges) {
     NodeId ends[2];
     for (int end = 0; end < 2; ++end) {
@@ -71,14 +100,10 @@ DagFile parse_dag(const std::string& text, const std::string& file) {
     }
     edges.emplace_back(ends[0], ends[1]);
   }
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return edges[a] < edges[b]; });
-  for (std::size_t i = 1; i < order.size(); ++i)
-    if (edges[order[i]] == edges[order[i - 1]]) {
-      const DagFileEdge& twice = handler.edges[order[i]];
-      handler.fail(twice.offset, fmt::format("edge [{}, {}] is there twice", twice.ends[0], twice.ends[1]));
-    }
+  if (const std::optional<std::size_t> again = edge_there_twice(edges, static_cast<NodeId>(nodes.size()))) {
+    const DagFileEdge& twice = handler.edges[*again];
+    handler.fail(twice.offset, fmt::format("edge [{}, {}] is there twice", twice.ends[0], twice.ends[1]));
+  }
   try {
     return {handler.name, Dag(std::move(nodes), edges, together), std::move(names), std::move(listed)};
   } catch (const CycleError& error) {
