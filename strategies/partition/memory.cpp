@@ -53,15 +53,23 @@ MemoryUse emulate_memory(const Dag& dag, const PartLink& link, Part parts, const
   std::vector<PartTimes> times(parts);
   for (Part part = 0; part < parts; ++part) {
     std::vector<NodeId>& sequence = use.sequence[part];
+    // Times are sorted with their nodes: looking them up at each comparison waits for memory in large graphs.
+    struct Run {
+      double start_us, finish_us;
+      NodeId node;
+    };
+    std::vector<Run> runs;
+    runs.reserve(sequence.size());
+    for (const NodeId v : sequence) runs.push_back({schedule.start_us[v], schedule.finish_us[v], v});
     // Operations that take no time may start together; then their inputs' order, which is the vector's.
-    std::stable_sort(sequence.begin(), sequence.end(), [&](NodeId a, NodeId b) {
-      return schedule.start_us[a] < schedule.start_us[b] ||
-             (schedule.start_us[a] == schedule.start_us[b] && schedule.finish_us[a] < schedule.finish_us[b]);
+    std::stable_sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) {
+      return a.start_us < b.start_us || (a.start_us == b.start_us && a.finish_us < b.finish_us);
     });
-    for (std::uint32_t i = 0; i < sequence.size(); ++i) {
+    for (std::uint32_t i = 0; i < runs.size(); ++i) {
+      sequence[i] = runs[i].node;
       use.position[sequence[i]] = i;
-      times[part].start_us.push_back(schedule.start_us[sequence[i]]);
-      times[part].finish_us.push_back(schedule.finish_us[sequence[i]]);
+      times[part].start_us.push_back(runs[i].start_us);
+      times[part].finish_us.push_back(runs[i].finish_us);
     }
   }
   constexpr std::uint32_t unread = 0xffffffff;
