@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "strategies/partition/longest_first.h"
 #include "strategies/partition/method.h"
 #include "strategies/partition/units.h"
 
@@ -12,8 +13,7 @@ namespace convoy::inline partition {
 PartitionAnswer partition_linear_clustering(const PartitionTask& task) {
   const Dag& dag = task.dag;
   const std::vector<double> message = message_costs(dag, task.link), level = bottom_levels(dag, message);
-  std::vector<NodeId> starts = dag.order();
-  std::stable_sort(starts.begin(), starts.end(), [&](NodeId a, NodeId b) { return level[a] > level[b]; });
+  const auto starts = longest_first(dag.order(), [&](NodeId v) { return level[v]; });
 
   constexpr std::uint32_t none = 0xffffffff;
   std::vector<std::uint32_t> cluster(dag.size(), none);

@@ -6,6 +6,7 @@
 #include <queue>
 
 #include "strategies/partition/gaps.h"
+#include "strategies/partition/longest_first.h"
 
 namespace convoy::inline partition {
 namespace {
@@ -19,9 +20,9 @@ constexpr std::size_t most_gaps = 100;
 ReadyOrder::ReadyOrder(const Dag& dag, const PartLink& link, Part parts)
     : dag_(dag), parts_(parts), message_(message_costs(dag, link)) {
   const std::vector<double> level = bottom_levels(dag);
-  std::vector<NodeId> by_rank(dag.size());
-  std::iota(by_rank.begin(), by_rank.end(), 0);
-  std::stable_sort(by_rank.begin(), by_rank.end(), [&](NodeId a, NodeId b) { return level[a] > level[b]; });
+  std::vector<NodeId> by_id(dag.size());
+  std::iota(by_id.begin(), by_id.end(), 0);
+  const std::vector<NodeId> by_rank = longest_first(by_id, [&](NodeId v) { return level[v]; });
   rank_.resize(dag.size());
   for (NodeId r = 0; r < dag.size(); ++r) rank_[by_rank[r]] = r;
   costs_.reserve(dag.size());
@@ -197,9 +198,7 @@ Schedule ScheduleWays::schedule(int way) const {
     case 1:
       return schedule_by_priority(dag, link_, ready_.parts(), placement_, level_);
     case 2: {
-      std::vector<NodeId> by_level = dag.order();
-      std::stable_sort(by_level.begin(), by_level.end(),
-                       [&](NodeId a, NodeId b) { return level_[a] > level_[b]; });
+      const auto by_level = longest_first(dag.order(), [&](NodeId v) { return level_[v]; });
       return schedule_by_insertion(dag, link_, ready_.parts(), placement_, by_level);
     }
     default: {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "strategies/partition/longest_first.h"
+
 namespace convoy::inline partition {
 namespace {
 
@@ -100,8 +102,7 @@ class Slicer {
     for (const NodeId v : dag_.order())
       if (slices_.cluster_of[v] == unvisited) starts.push_back(v);
     const auto key = [&](NodeId v) { return slices_.weight_us[v] + depth[v] / deepest; };
-    std::stable_sort(starts.begin(), starts.end(), [&](NodeId a, NodeId b) { return key(a) > key(b); });
-    for (const NodeId v : starts)
+    for (const NodeId v : longest_first(starts, key))
       if (slices_.cluster_of[v] == unvisited) take_path(v, bottom_);
   }
 
