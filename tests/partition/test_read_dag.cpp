@@ -91,6 +91,11 @@ TEST_CASE("what is no graph is one clear line") {
        "graph.json:1:48: an edge is two ids: [from, to], not a number"},
       {R"({"nodes": [{"id": 0, "time_us": 1}, {"id": 1, "time_us": 1}], "edges": [[0, 1], [0, 1]]})",
        "graph.json:1:81: edge [0, 1] is there twice"},
+      // Of several that are there twice: the one whose producer, then reader, has the smallest id.
+      {"{\"nodes\": [{\"id\": 9, \"time_us\": 1}, {\"id\": 2, \"time_us\": 1}, {\"id\": 5, \"time_us\": 1}], "
+       "\"edges\": [\n"
+       "[5, 9], [2, 9],\n[5, 9], [2, 9], [2, 5],\n[2, 5], [2, 5]]}",
+       "graph.json:4:1: edge [2, 5] is there twice"},
       {R"({"nodes": [{"id": 5, "time_us": 1}], "edges": [[5, 5]]})",
        "graph.json:1:12: the graph has a cycle through node 5"},
       {R"({"nodes": [{"id": 0, "time_us": 1}, {"id": 1, "time_us": 1}, {"id": 2, "time_us": 1}],
