@@ -25,10 +25,10 @@ class Ids {
   }
   const std::vector<NodeId>& by_id() const { return by_id_; }
   std::optional<NodeId> find(std::int64_t id) const {
-    const std::int64_t place = nodes_.empty() ? -1 : id - nodes_[by_id_.front()].id;
-    if (place >= 0 && place < static_cast<std::int64_t>(nodes_.size()) &&
-        nodes_[by_id_[static_cast<std::size_t>(place)]].id == id)
-      return static_cast<NodeId>(place);
+    if (nodes_.empty()) return std::nullopt;
+    const std::uint64_t place =
+        static_cast<std::uint64_t>(id) - static_cast<std::uint64_t>(nodes_[by_id_.front()].id);
+    if (place < nodes_.size() && nodes_[by_id_[place]].id == id) return static_cast<NodeId>(place);
     const auto at = std::lower_bound(by_id_.begin(), by_id_.end(), id, [&](NodeId node, std::int64_t wanted) {
       return nodes_[node].id < wanted;
     });
