@@ -55,7 +55,7 @@ class SharedList {
   void resize(std::size_t size) { edit().resize(size); }
   void clear() { elements_.reset(); }
 
-  /// Whether a copy has the same elements now, or it has none.
+  /// Whether another list has the same elements; also true where there are none.
   bool is_shared() const { return !elements_ || elements_.use_count() > 1; }
   /// Whether both share their elements, or have none.
   bool operator==(const SharedList& other) const { return elements_ == other.elements_; }

@@ -18,7 +18,7 @@
 #include "sim/run/learning.h"
 #include "sim/run/manifest.h"
 #include "sim/run/memory_need.h"
-#include "sim/run/prepared_key.h"
+#include "sim/run/prepared_memo.h"
 #include "sim/run/search/search.h"
 #include "sim/run/shared_counts.h"
 #include "sim/run/store/point_key.h"
@@ -186,7 +186,7 @@ StoreSubject make_subject(Preparer& preparer, const std::string& file,
 SweepCheck check_sweep(const Experiment& experiment, std::size_t jobs, double point_memory_bytes,
                        const std::function<bool()>& stop) {
   Preparer preparer(experiment);
-  OfPreparedRuns<std::string> planned;
+  PreparedMemo<std::string> planned;
   const FirstHalf plan = [&](std::size_t index) -> SecondHalf {
     if (is_search(preparer.point(index).strategy)) {
       Search(preparer, index);  // plans its first candidate that can run
@@ -257,7 +257,7 @@ bool run_sweep(Preparer& preparer, const SweepOptions& options, Store& store) {
   SweepProgress progress{0, todo.size(), 0, 0, 0};
   SharedCounts candidates;
   const std::size_t inner_jobs = todo.size() == 1 ? options.jobs : 1;
-  OfPreparedRuns<std::string> known;
+  PreparedMemo<std::string> known;
   const auto bytes_of = [&](const RunOutput& output) { return encode(stored_form(output, options.trace)); };
   const FirstHalf work = [&](std::size_t item) -> SecondHalf {
     if (is_of_prepared_run(preparer.point(todo[item]), options))

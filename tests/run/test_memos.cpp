@@ -8,7 +8,7 @@
 
 #include "sim/base/memo.h"
 #include "sim/results/field_text.h"
-#include "sim/run/prepared_key.h"
+#include "sim/run/prepared_memo.h"
 #include "sim/run/simulate.h"
 #include "sim/run/sweep.h"
 #include "sim/run/wire.h"
@@ -120,7 +120,7 @@ std::string drawn_strategies(lab::Dice& dice) {
 /// What points of one experiment come to.
 struct Contents {
   Preparer preparer;
-  OfPreparedRuns<std::string> known{};
+  PreparedMemo<std::string> known{};
   std::size_t simulated = 0;
 };
 

@@ -22,11 +22,12 @@ struct PreparedKey {
 /// keeps all of this run's.
 bool may_come_again(const PreparedRun& run);
 
-/// What a function has made of prepared runs, for points that differ in nothing that it reads (bucket sizes that lead
-/// to the same buckets, an algorithm by name and the same one chosen by `auto`).
+/// Keeps what was computed from the last prepared runs. Different points may be prepared alike: bucket sizes that lead to
+/// the same buckets, or an algorithm by its name and the same one chosen by `auto`.
 template <class Value>
-class OfPreparedRuns {
+class PreparedMemo {
  public:
+  /// @param make called with the run, if no equal one is kept
   template <class Make>
   Value of(std::shared_ptr<const PreparedRun> run, Make make) {
     if (!may_come_again(*run)) return make(*run);

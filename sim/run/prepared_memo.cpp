@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sim/run/prepared_key.h"
+#include "sim/run/prepared_memo.h"
 
 #include <algorithm>
 #include <functional>
