@@ -85,10 +85,10 @@ std::tuple<std::shared_ptr<RunResults>, std::vector<std::string>> run_experiment
     done = now.done;
     raised.tell(told, now.done, now.all);
   };
-  FinishedRun finished = run_points(experiment, arguments, out, options);
+  FinishedRun finished = run_points(experiment, arguments, out, options, experiment.size());
   raised.rethrow();
   if (!finished.origin) finished.origin = Origin{program_build(), experiment.tree(), program_files()};
-  return {std::make_shared<RunResults>(std::move(finished.results), std::move(*finished.origin)),
+  return {std::make_shared<RunResults>(std::move(finished.results).take(), std::move(*finished.origin)),
           std::move(finished.warnings)};
 }
 

@@ -22,7 +22,9 @@ std::string RunResults::page() const {
   return text_of([&](std::ostream& out) { write_report(results_, {}, {}, out); });
 }
 
-std::string RunResults::words() const { return convoy::table(results_); }
+std::string RunResults::words() const {
+  return text_of([&](std::ostream& out) { write_table(results_, out); });
+}
 
 const std::shared_ptr<const Table>& RunResults::table() {
   if (!table_) table_ = table_of(results_);

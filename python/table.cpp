@@ -144,7 +144,8 @@ void Table::add_row(const std::vector<RunTable::Cell>& values) {
 std::shared_ptr<const Table> table_of(const Results& results) {
   const RunTable runs(results);
   std::vector<std::vector<RunTable::Cell>> rows;
-  for (std::size_t run = 0; run < results.runs.size(); ++run) rows.push_back(runs.values(run));
+  for (std::size_t run = 0; run < results.runs.size(); ++run)
+    rows.push_back(runs.values(results.runs[run], run));
   std::vector<Column> columns;
   for (const RunTable::Header& header : runs.header()) {
     const std::size_t c = columns.size();

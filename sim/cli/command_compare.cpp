@@ -21,7 +21,7 @@ ComparedResults of_store(const std::string& place, const std::string& folder) {
   try {
     Store store(source.file(), Database::Mode::write, source.name());
     if (store.empty()) throw OutputError(source.name() + ": has no results yet");
-    return {place, results_of(store), store.subject().origin};
+    return {place, results_of(store, nullptr, store.subject().points.size()).take(), store.subject().origin};
   } catch (const DamagedStore& damage) {
     throw refused(folder, damage);
   }

@@ -99,14 +99,14 @@ Exit merge_command(const MergeArguments& arguments) {
   place.begin(std::move(subject));
   for (const std::string& folder : arguments.folders)
     if (!fs::equivalent(folder, arguments.out)) add_points(folder, place.store());
-  const Results results = results_or_refuse(arguments.out, place.store());
+  const SweepResults results = results_or_refuse(arguments.out, place.store());
   place.write(results, false);
   const std::int64_t points = results.points.value_or(0);
   const std::int64_t missing =
       points - static_cast<std::int64_t>(results.runs.size() + results.failed.size());
   write_stdout([&](std::ostream& out) {
-    out << table(results)
-        << fmt::format("\nresults of {} shards in {}: report.html, results.json, results.csv\n",
+    write_table(results, out);
+    out << fmt::format("\nresults of {} shards in {}: report.html, results.json, results.csv\n",
                        arguments.folders.size(), arguments.out);
   });
   if (missing > 0)

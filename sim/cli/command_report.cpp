@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The steps that the report draws, where the folder has a trace. @throws InputError
-std::vector<StepTrace> read_steps(const OutputFolder& folder, const Results& results) {
+std::vector<StepTrace> read_steps(const OutputFolder& folder, const SweepResults& results) {
   if (!folder.has("trace.json")) return {};
   FileStream in = folder.open("trace.json");
   const std::string file = folder.path() + "/trace.json";
@@ -46,7 +46,7 @@ std::vector<StepTrace> read_steps(const OutputFolder& folder, const Results& res
 }
 
 /// What monitoring reported of the runs, where the folder has it. @throws InputError
-std::vector<RunMonitor> read_monitors(const OutputFolder& folder, const Results& results) {
+std::vector<RunMonitor> read_monitors(const OutputFolder& folder, const SweepResults& results) {
   if (!folder.has("monitor.csv")) return {};
   return read_monitor(folder.path() + "/monitor.csv", results);
 }
@@ -66,21 +66,20 @@ void report_plan(const OutputFolder& folder) {
 }
 
 void report_store(const OutputFolder& folder) {
-  std::vector<StepTrace> traces;
-  Results results;
   try {
     Store store(folder.store(), Database::Mode::write);
     if (store.empty()) throw OutputError(fmt::format("{}: has no results yet", folder.store()));
-    results = results_of(store);
+    const SweepResults results = results_of(store);
+    std::vector<StepTrace> traces;
     if (folder.has("trace.json"))
       for (const std::size_t run : drawn_steps(results))
         traces.push_back({run, load_trace(store, point_index(results.runs[run].id))});
+    const std::vector<RunMonitor> monitors = read_monitors(folder, results);
+    folder.replace({"report.html", [&](std::ostream& out) { write_report(results, traces, monitors, out); }});
+    tell_written(results.experiment, folder);
   } catch (const DamagedStore& damage) {
     throw refused(folder.path(), damage);
   }
-  const std::vector<RunMonitor> monitors = read_monitors(folder, results);
-  folder.replace({"report.html", [&](std::ostream& out) { write_report(results, traces, monitors, out); }});
-  tell_written(results.experiment, folder);
 }
 
 void report_results(const OutputFolder& folder) {

@@ -135,24 +135,24 @@ SweepOptions sweep_options(const RunArguments& arguments) {
 namespace {
 
 /// Tells how to go on; what the program ends with after a signal.
-Exit interrupted(const Results& results, const std::string& path) {
+Exit interrupted(const SweepResults& results, const std::string& path) {
   tell("convoy: interrupted: {} of {} points are done{}\n", results.runs.size(), results.points.value_or(0),
        path.empty() ? "; with --out DIR they would be kept"
                     : fmt::format(" and written to {}; the same command goes on with the others", path));
   return static_cast<Exit>(128 + InterruptGuard::signal());
 }
 
-Exit exit_for(const Results& results, const RunArguments& arguments) {
+Exit exit_for(const SweepResults& results, const RunArguments& arguments) {
   if (const Exit failed = tell_failures(results); failed != Exit::done) return failed;
-  const auto over =
-      std::count_if(results.runs.begin(), results.runs.end(), [](const RunResult& run) { return !run.fits; });
+  const auto over = std::count_if(results.runs.begin(), results.runs.end(),
+                                  [](const RunFigures& run) { return !run.fits; });
   if (!arguments.require_fit || over == 0) return Exit::done;
   tell("convoy: {} of {} runs need more memory than their devices have\n", over, results.runs.size());
   return Exit::does_not_fit;
 }
 
 /// A run alone says what is wrong in its own words; so does a sweep all of whose points are.
-void throw_if_all_wrong(const Results& results) {
+void throw_if_all_wrong(const SweepResults& results) {
   if (!results.runs.empty() || results.failed.empty()) return;
   if (static_cast<std::int64_t>(results.failed.size()) != results.points) return;
   for (const FailedPoint& point : results.failed)
@@ -160,7 +160,7 @@ void throw_if_all_wrong(const Results& results) {
   throw InputError({}, results.failed.front().reason);
 }
 
-Exit tell_shard(const Results& results, const std::string& path) {
+Exit tell_shard(const SweepResults& results, const std::string& path) {
   write_stdout([&](std::ostream& out) {
     out << fmt::format(
         "{}: {} of {} points in {}/results.sqlite; `convoy merge DIR... --out DIR` joins the shards\n",
@@ -210,10 +210,10 @@ void check_exports(const Experiment& experiment, const RunArguments& arguments) 
 }
 
 /// Replays the point once more, where that is needed.
-void write_exports(Preparer& preparer, const Results& results, const RunArguments& arguments) {
+void write_exports(Preparer& preparer, const SweepResults& results, const RunArguments& arguments) {
   const auto asked = exports(arguments);
   if (asked.empty() || results.runs.empty()) return;
-  const std::optional<SearchSummary>& search = results.runs.front().search;
+  const std::optional<SearchSummary> search = results.whole(0)->search;
   if (!arguments.tasks.empty() || !arguments.chakra.empty()) preparer.ask_for_meaning();
   const PreparedRun run = with_every_task(
       run_with_tasks(preparer, search ? &search->ranking.front().candidate : nullptr, asked.front().first));
@@ -228,7 +228,7 @@ void write_exports(Preparer& preparer, const Results& results, const RunArgument
 }  // namespace
 
 FinishedRun run_points(const Experiment& experiment, const RunArguments& arguments, const std::string& path,
-                       const SweepOptions& options) {
+                       const SweepOptions& options, std::size_t most_whole) {
   if (!path.empty()) OutputFolder::check(path);
   check_monitor(arguments);
   check_queues(experiment);  // what is wrong with them comes before what takes time
@@ -242,26 +242,24 @@ FinishedRun run_points(const Experiment& experiment, const RunArguments& argumen
           : std::optional((arguments.full ? "full " : "") + std::string(arguments.explain ? "explain " : "") +
                           arguments.network_model),
       arguments.shard);
-  std::optional<ResultsPlace> place;
-  if (path.empty())
-    place.emplace();
-  else
-    place.emplace(path, arguments.fresh);
+  const auto place =
+      path.empty() ? std::make_shared<ResultsPlace>() : std::make_shared<ResultsPlace>(path, arguments.fresh);
   place->begin(std::move(subject));
   FinishedRun run;
+  run.place = place;
   for (const std::string& slow : slow_points(preparer)) options.slow(slow);
   run.whole = run_sweep(preparer, options, place->store());
   run.origin = place->store().subject().origin;
   if (arguments.shard.of > 1) {
-    run.results = load_results(place->store());
+    run.results = load_sweep(place->store());
     place->keep();
     return run;
   }
   try {
-    run.results = results_of(place->store(), &experiment);
+    run.results = results_of(place->store(), &experiment, most_whole);
   } catch (const QueueInterrupted&) {
     run.whole = false;
-    run.results = load_results(place->store(), &experiment);
+    run.results = load_sweep(place->store(), &experiment, most_whole);
     return run;
   }
   throw_if_all_wrong(run.results);
@@ -293,15 +291,14 @@ Exit run_command(const RunArguments& arguments) {
   options.slow = [](const std::string& slow) { tell("convoy: warning: {}\n", clean(slow)); };
   const FinishedRun run = run_points(experiment, arguments, path, options);
   progress.reset();
-  const Results& results = run.results;
+  const SweepResults& results = run.results;
   warn(run.warnings);
   if (!run.whole) return interrupted(results, path);
   if (arguments.shard.of > 1) return tell_shard(results, path);
   write_stdout([&](std::ostream& out) {
-    if (arguments.json)
-      write_json(results, out);
-    else
-      out << table(results) << what_varies(results) << explanation(results) << files_text(path, arguments);
+    if (arguments.json) return write_json(results, out);
+    write_table(results, out);
+    out << what_varies(results) << explanation(results) << files_text(path, arguments);
   });
   return exit_for(results, arguments);
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,7 +15,7 @@
 #include "sim/calibration/kineto_trace.h"
 #include "sim/cli/progress.h"
 #include "sim/results/origin.h"
-#include "sim/results/result.h"
+#include "sim/results/sweep_results.h"
 #include "sim/run/sweep.h"
 
 namespace convoy::inline cli {
@@ -190,9 +191,12 @@ struct PartitionArguments {
   bool json = false;                      ///< print JSON
 };
 
+class ResultsPlace;
+
 /// What an experiment came to, for whoever prints it.
 struct FinishedRun {
-  Results results;                    ///< of its points
+  std::shared_ptr<ResultsPlace> place;  ///< where the runs of a large sweep are read
+  SweepResults results;                 ///< of its points
   std::optional<Origin> origin;       ///< nothing in memory
   std::vector<std::string> warnings;  ///< of its models
   bool whole = true;                  ///< false: stopped before all points were done
@@ -201,9 +205,10 @@ struct FinishedRun {
 /// Computes what `path` does not have of an experiment, and writes its results there; of a shard only the
 /// store.
 /// @param path a folder; "": in memory
+/// @param most_whole of load_sweep
 /// @throws InputError, OutputError; InputError too where all points are wrong
 FinishedRun run_points(const Experiment& experiment, const RunArguments& arguments, const std::string& path,
-                       const SweepOptions& options);
+                       const SweepOptions& options, std::size_t most_whole = most_kept_whole);
 
 /// The value of an option that is a quantity above 0; `otherwise` where it is "". @throws InputError
 double quantity_option(const char* name, const std::string& text, Dimension dimension, double otherwise);

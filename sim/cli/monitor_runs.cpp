@@ -51,13 +51,14 @@ void check_monitor(const RunArguments& arguments) {
                      "takes convoy's own network model, and not --network-model simgrid");
 }
 
-std::vector<RunMonitor> monitor_runs(Preparer& preparer, const Results& results,
+std::vector<RunMonitor> monitor_runs(Preparer& preparer, const SweepResults& results,
                                      const RunArguments& arguments) {
   const double every_s = interval_s(arguments);
   std::vector<RunMonitor> monitors;
   double lines = 0;
   for (std::size_t r = 0; r < results.runs.size(); ++r) {
-    const RunResult& result = results.runs[r];
+    const std::shared_ptr<const RunResult> whole = results.whole(r);
+    const RunResult& result = *whole;
     const std::size_t index = point_index(result.id);
     const PreparedRun run = with_every_task(
         preparer.prepare(index, result.search ? &result.search->ranking.front().candidate : nullptr));

@@ -15,7 +15,7 @@ void check_monitor(const RunArguments& arguments);
 /// What monitoring reports of every run of `results`, each of which is replayed once more. Of a search the best
 /// candidate.
 /// @throws InputError: that would be too many lines
-std::vector<RunMonitor> monitor_runs(Preparer& preparer, const Results& results,
+std::vector<RunMonitor> monitor_runs(Preparer& preparer, const SweepResults& results,
                                      const RunArguments& arguments);
 
 }  // namespace convoy::cli

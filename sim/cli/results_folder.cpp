@@ -24,7 +24,7 @@
 namespace convoy::inline cli {
 namespace {
 
-void write_trace(const Results& results, const std::vector<std::size_t>& indices, Store& store,
+void write_trace(const SweepResults& results, const std::vector<std::size_t>& indices, Store& store,
                  std::ostream& out) {
   TraceWriter writer(out);
   for (std::size_t i = 0; i < results.runs.size(); ++i) {
@@ -37,9 +37,9 @@ void write_trace(const Results& results, const std::vector<std::size_t>& indices
 }
 
 /// Places in the sweep of the runs, which may lack some.
-std::vector<std::size_t> indices_of(const Results& results) {
+std::vector<std::size_t> indices_of(const SweepResults& results) {
   std::vector<std::size_t> indices;
-  for (const RunResult& run : results.runs) indices.push_back(point_index(run.id));
+  for (const RunFigures& run : results.runs) indices.push_back(point_index(run.id));
   return indices;
 }
 
@@ -134,7 +134,8 @@ void ResultsPlace::begin(StoreSubject subject) {
   store_->set_subject(std::move(subject));
 }
 
-void ResultsPlace::write(const Results& results, bool with_trace, const std::vector<RunMonitor>& monitors) {
+void ResultsPlace::write(const SweepResults& results, bool with_trace,
+                         const std::vector<RunMonitor>& monitors) {
   const bool common_only = !with_trace && monitors.empty();
   if (common_only && store_->is_written(digest_of_files(*folder_))) {
     written_ = true;
@@ -145,9 +146,20 @@ void ResultsPlace::write(const Results& results, bool with_trace, const std::vec
   if (with_trace)
     for (const std::size_t run : drawn_steps(results))
       traces.push_back({run, load_trace(*store_, indices[run])});
-  std::vector<OutputFolder::File> files{
-      {"results.json", [&](std::ostream& out) { write_json(results, out); }},
-      {"results.csv", [&](std::ostream& out) { write_csv(results, out); }},
+  // One pass through the runs, each of which may have to be read for it.
+  const auto write_rows = [&](const OutputFolder::Streams& out) {
+    const RunTable table(results);
+    CsvWriter csv(table, *out[1]);
+    store_->write_table(table, [&](const Store::AddRow& add) {
+      write_json(results, *out[0], [&](const RunResult& run, std::size_t index) {
+        const std::vector<RunTable::Cell> row = table.row(run, index);
+        csv.add(row);
+        add(row);
+      });
+    });
+  };
+  std::vector<OutputFolder::Files> files{
+      {{"results.json", "results.csv"}, write_rows},
       {"report.html", [&](std::ostream& out) { write_report(results, traces, monitors, out); }}};
   if (!monitors.empty())
     files.push_back({"monitor.csv", [&](std::ostream& out) { write_monitor(results, monitors, out); }});
@@ -155,7 +167,6 @@ void ResultsPlace::write(const Results& results, bool with_trace, const std::vec
     files.push_back({"trace.json", [&](std::ostream& out) { write_trace(results, indices, *store_, out); }});
   else
     store_->drop_traces();
-  store_->write_table(results);
   folder_->replace_all(files);
   if (common_only) store_->note_written(digest_of_files(*folder_));
   written_ = true;
@@ -196,14 +207,14 @@ OutputError refused(const std::string& folder, const DamagedStore& damage) {
       damage.what(), folder, folder));
 }
 
-Results results_of(Store& store, const Experiment* experiment) {
-  Results results = load_results(store, experiment);
+SweepResults results_of(Store& store, const Experiment* experiment, std::size_t most_whole) {
+  SweepResults results = load_sweep(store, experiment, most_whole);
   const std::string& jobs = store.subject().jobs;
   if (jobs.empty() || static_cast<std::int64_t>(results.runs.size()) != results.points) return results;
   const YamlNode node = experiment ? *experiment->jobs() : parse_yaml(jobs, "jobs");
   const JobStudy study = read_job_study(node);
   if (!study.cluster) {
-    results.schedules = run_job_study(study, job_kinds(results.runs, study, node.pos), node.pos);
+    results.schedules = run_job_study(study, job_kinds(results, study, node.pos), node.pos);
     return results;
   }
   if (const std::optional<std::string> kept = store.queues()) {
@@ -218,12 +229,12 @@ Results results_of(Store& store, const Experiment* experiment) {
         store.name());
     return results;
   }
-  results.schedules = run_queues(*experiment, study, job_kinds(results.runs, study, node.pos), node.pos);
+  results.schedules = run_queues(*experiment, study, job_kinds(results, study, node.pos), node.pos);
   store.keep_queues(to_text(results, kept_schedules_fields));
   return results;
 }
 
-Results results_or_refuse(const std::string& folder, Store& store) {
+SweepResults results_or_refuse(const std::string& folder, Store& store) {
   try {
     return results_of(store);
   } catch (const DamagedStore& damage) {
@@ -231,18 +242,19 @@ Results results_or_refuse(const std::string& folder, Store& store) {
   }
 }
 
-Exit tell_failures(const Results& results) {
+Exit tell_failures(const SweepResults& results) {
   constexpr std::size_t named = 10;
   const std::vector<FailedPoint>& failed = results.failed;
   for (std::size_t i = 0; i < std::min(failed.size(), named); ++i)
     tell("convoy: {}: {}\n", clean(point_text(point_index(failed[i].id), failed[i].point)),
          clean(failed[i].reason));
   if (failed.size() > named) tell("convoy: and {} more points\n", failed.size() - named);
-  for (const RunResult& run : results.runs) {
-    if (!run.search) continue;
-    for (const CandidateResult& candidate : run.search->ranking) {
+  for (std::size_t r = 0; r < results.runs.size(); ++r) {
+    if (!results.runs[r].has_search) continue;
+    const std::shared_ptr<const RunResult> run = results.whole(r);
+    for (const CandidateResult& candidate : run->search->ranking) {
       if (candidate.outcome != "failed") continue;
-      tell("convoy: run {}: auto: {}: {}\n", run.id, clean(candidate.strategy), clean(candidate.reason));
+      tell("convoy: run {}: auto: {}: {}\n", run->id, clean(candidate.strategy), clean(candidate.reason));
       return Exit::bug;
     }
   }

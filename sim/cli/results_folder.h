@@ -8,7 +8,7 @@
 
 #include "sim/cli/commands.h"
 #include "sim/results/monitor.h"
-#include "sim/results/result.h"
+#include "sim/results/sweep_results.h"
 #include "sim/run/experiment.h"
 #include "sim/run/output_folder.h"
 #include "sim/run/store/store.h"
@@ -38,7 +38,7 @@ class ResultsPlace {
   /// Writes results.json, results.csv, report.html, the table `runs`, and trace.json where the runs have
   /// traces, and monitor.csv where there are monitors. What was written of the same store, and is still there as
   /// it was written, is not written again.
-  void write(const Results& results, bool with_trace, const std::vector<RunMonitor>& monitors = {});
+  void write(const SweepResults& results, bool with_trace, const std::vector<RunMonitor>& monitors = {});
 
  private:
   std::optional<OutputFolder> folder_;
@@ -56,13 +56,14 @@ std::string damaged_points(const std::string& store, const std::vector<std::size
 /// What who only reads a folder's store says of its damage: how to see and how to mend it.
 OutputError refused(const std::string& folder, const DamagedStore& damage);
 
-/// Results of a store, with the schedules of its `jobs:` once all runs are there. @throws InputError
-Results results_of(Store& store, const Experiment* experiment = nullptr);
+/// Results of a store (load_sweep), with the schedules of its `jobs:` once all runs are there. @throws InputError
+SweepResults results_of(Store& store, const Experiment* experiment = nullptr,
+                        std::size_t most_whole = most_kept_whole);
 
 /// The same for those who only read the folder: a damaged store is refused.
-Results results_or_refuse(const std::string& folder, Store& store);
+SweepResults results_or_refuse(const std::string& folder, Store& store);
 
 /// Names the first points that failed, on standard error; what the program ends with because of them.
-Exit tell_failures(const Results& results);
+Exit tell_failures(const SweepResults& results);
 
 }  // namespace convoy::cli

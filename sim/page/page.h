@@ -12,4 +12,8 @@ namespace convoy::inline page {
 /// @param body  HTML
 std::string html_page(std::string_view title, std::string_view body);
 
+/// What stands before the body of such a page, and behind it, where the body is written piece by piece.
+std::string html_page_begin(std::string_view title);
+std::string html_page_end();
+
 }  // namespace convoy::page

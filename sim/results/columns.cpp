@@ -113,20 +113,14 @@ RunTable::Cell typed(const YamlNode& value) {
 
 }  // namespace
 
-RunTable::RunTable(const Results& results)
-    : results_(results), efficiency_(scaling_efficiency(results.runs)) {
+RunTable::RunTable(const SweepResults& results) : efficiency_(scaling_efficiency(results)) {
   std::vector<Header> fields;
   for_each_column(RunResult{}, [&](const std::string& object, std::string_view name, const char* suffix,
                                    const char* sql_type, bool always, const auto*) {
+    const bool any = !results.runs.empty() && results.has_column[fields.size()];
+    shown_.push_back(always || any);
     fields.push_back({object + std::string(name) + suffix, sql_type});
-    shown_.push_back(always);
   });
-  for (const RunResult& run : results.runs)
-    for_each_column(run, [&, column = std::size_t{0}](const std::string&, std::string_view, const char*,
-                                                      const char*, bool, const auto* value) mutable {
-      if (value) shown_[column] = true;
-      ++column;
-    });
   if (!results.runs.empty())
     for (const auto& [path, value] : results.runs.front().point) {
       const bool taken =
@@ -138,32 +132,40 @@ RunTable::RunTable(const Results& results)
   header_.push_back({"scaling_efficiency", "REAL"});
 }
 
-std::vector<RunTable::Cell> RunTable::row(std::size_t run) const {
-  const RunResult& result = results_.runs[run];
+std::vector<RunTable::Cell> RunTable::row(const RunResult& run, std::size_t index) const {
   std::vector<Cell> cells;
   cells.reserve(header_.size());
-  for (const auto& [path, value] : result.point)
+  for (const auto& [path, value] : run.point)
     cells.emplace_back(value.kind == YamlNode::Kind::scalar ? value.scalar : to_flow(value));
-  for_each_column(result, [&, column = std::size_t{0}](const std::string&, std::string_view, const char*,
-                                                       const char*, bool, const auto* value) mutable {
+  for_each_column(run, [&, column = std::size_t{0}](const std::string&, std::string_view, const char*,
+                                                    const char*, bool, const auto* value) mutable {
     if (!shown_[column++]) return;
     if (value)
       cells.emplace_back(*value);
     else
       cells.emplace_back();
   });
-  cells.push_back(efficiency_.empty() ? Cell{} : efficiency_[run]);
+  cells.push_back(efficiency_.empty() ? Cell{} : efficiency_[index]);
   return cells;
 }
 
-std::vector<RunTable::Cell> RunTable::values(std::size_t run) const {
-  std::vector<Cell> cells = row(run);
-  const auto& point = results_.runs[run].point;
-  for (std::size_t c = 0; c < point.size(); ++c) cells[c] = typed(point[c].second);
+std::vector<RunTable::Cell> RunTable::values(const RunResult& run, std::size_t index) const {
+  std::vector<Cell> cells = row(run, index);
+  for (std::size_t c = 0; c < run.point.size(); ++c) cells[c] = typed(run.point[c].second);
   return cells;
 }
 
-std::string text_of(const RunTable::Cell& cell) {
+void note_columns(const RunResult& run, std::vector<bool>& has) {
+  const bool first = has.empty();
+  for_each_column(run, [&, column = std::size_t{0}](const std::string&, std::string_view, const char*,
+                                                    const char*, bool, const auto* value) mutable {
+    if (first) has.push_back(value != nullptr);
+    if (value) has[column] = true;
+    ++column;
+  });
+}
+
+std::string csv_text(const RunTable::Cell& cell) {
   switch (cell.index()) {
     case 1:
       return std::get<std::string>(cell);

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "sim/results/result.h"
+#include "sim/results/sweep_results.h"
 
 namespace convoy::inline results {
 
@@ -24,20 +24,23 @@ class RunTable {
   /// monostate: the run has no such value.
   using Cell = std::variant<std::monostate, std::string, double, std::int64_t, bool>;
 
-  explicit RunTable(const Results& results);
+  explicit RunTable(const SweepResults& results);
   const std::vector<Header>& header() const { return header_; }
-  std::vector<Cell> row(std::size_t run) const;
+  /// @param run that of the results with this index, whole
+  std::vector<Cell> row(const RunResult& run, std::size_t index) const;
   /// The same with coordinates that are written as numbers or truths as such.
-  std::vector<Cell> values(std::size_t run) const;
+  std::vector<Cell> values(const RunResult& run, std::size_t index) const;
 
  private:
-  const Results& results_;
   std::vector<Header> header_;
-  std::vector<bool> shown_;  ///< of the columns of result_fields.h
+  std::vector<bool> shown_;  ///< of the fields that can be columns
   std::vector<double> efficiency_;
 };
 
+/// Notes which of the fields that can be columns the run has a value for. @param has by field; empty: of no run yet
+void note_columns(const RunResult& run, std::vector<bool>& has);
+
 /// As results.csv has it: numbers in the shortest form that reads back to the same double, "" for none.
-std::string text_of(const RunTable::Cell& cell);
+std::string csv_text(const RunTable::Cell& cell);
 
 }  // namespace convoy::results

@@ -155,11 +155,11 @@ class FieldWriter {
   void list_where(bool there, std::string_view name, const std::vector<T>& values, Fields fields) {
     if (there) list(name, values, fields);
   }
-  template <class T, class Fields>
-  void blocks(std::string_view name, const std::vector<T>& values, Fields fields) {
+  template <class Values, class Fields>
+  void blocks(std::string_view name, const Values& values, Fields fields) {
     json_.key(name);
     json_.begin_array();
-    for (const T& value : values) {
+    for (const auto& value : values) {
       json_.begin_object();
       fields(*this, value);
       json_.end_object();

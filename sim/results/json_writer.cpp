@@ -78,7 +78,7 @@ void JsonWriter::before_value() {
 void JsonWriter::open(char bracket, Style style) {
   before_value();
   buffer_ += bracket;
-  const bool compact = style == Style::compact || style_ == Style::compact ||
+  const bool compact = style == Style::compact || style_ != Style::lines ||
                        (!levels_.empty() && levels_.back().style == Style::compact);
   levels_.push_back({compact ? Style::compact : Style::lines});
 }
@@ -103,8 +103,9 @@ void JsonWriter::key(std::string_view name) {
 void JsonWriter::string(std::string_view text) {
   buffer_ += '"';
   while (!text.empty()) {
-    const auto special = std::find_if(text.begin(), text.end(), [](char c) {
-      return static_cast<unsigned char>(c) - 0x20u >= 0x7fu - 0x20u || c == '"' || c == '\\';
+    const auto special = std::find_if(text.begin(), text.end(), [in_page = style_ == Style::in_page](char c) {
+      return static_cast<unsigned char>(c) - 0x20u >= 0x7fu - 0x20u || c == '"' || c == '\\' ||
+             (in_page && (c == '<' || c == '>' || c == '&'));
     });
     const auto plain = static_cast<std::size_t>(special - text.begin());
     buffer_.append(text.substr(0, plain));
@@ -114,7 +115,7 @@ void JsonWriter::string(std::string_view text) {
   buffer_ += '"';
 }
 
-/// Writes the character at the start of `text`, which is not allowed as it is in JSON or is not ASCII;
+/// Writes the character at the start of `text`, which is not allowed as it is or is not ASCII;
 /// returns its length.
 std::size_t JsonWriter::special_character(std::string_view text) {
   const std::size_t length = utf8_length(text);

@@ -17,8 +17,9 @@ class JsonWriter {
  public:
   enum class Style {
     lines,
-    compact
-  };  ///< compact: no line breaks within (still one space after ':' and ',')
+    compact,  ///< no line breaks within (still one space after ':' and ',')
+    in_page   ///< of a whole document: the same, without characters that mean something in HTML or XML
+  };
 
   /// @param indent number of levels by which the document is indented, for a part of a larger one
   explicit JsonWriter(std::ostream& out, Style style = Style::lines, int indent = 0);

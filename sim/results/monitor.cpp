@@ -25,9 +25,9 @@ const std::vector<std::string> monitor_columns{"run",
                                                "gpu_tensor_bytes"};
 
 /// The run of that id. @throws InputError
-std::size_t run_named(const Results& results, const CsvCell& id) {
+std::size_t run_named(const SweepResults& results, const CsvCell& id) {
   const auto found = std::find_if(results.runs.begin(), results.runs.end(),
-                                  [&](const RunResult& run) { return run.id == id.text; });
+                                  [&](const RunFigures& run) { return run.id == id.text; });
   if (found == results.runs.end())
     throw InputError(id.pos, fmt::format("run '{}' is not among the folder's results", id.text));
   return static_cast<std::size_t>(found - results.runs.begin());
@@ -47,7 +47,7 @@ std::uint32_t vcpus_of(const CsvTable& table, const CsvRow& row) {
 
 }  // namespace
 
-void write_monitor(const Results& results, const std::vector<RunMonitor>& monitors, std::ostream& out) {
+void write_monitor(const SweepResults& results, const std::vector<RunMonitor>& monitors, std::ostream& out) {
   out << fmt::format("{}\n", fmt::join(monitor_columns, ","));
   for (const RunMonitor& monitor : monitors)
     for (const MonitoredHost& host : monitor.hosts) {
@@ -62,7 +62,7 @@ void write_monitor(const Results& results, const std::vector<RunMonitor>& monito
     }
 }
 
-std::vector<RunMonitor> read_monitor(const std::string& file, const Results& results) {
+std::vector<RunMonitor> read_monitor(const std::string& file, const SweepResults& results) {
   const CsvTable table(file, monitor_columns, monitor_columns);
   std::vector<RunMonitor> monitors;
   for (const CsvRow& row : table.rows()) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/results/result.h"
+#include "sim/results/sweep_results.h"
 
 namespace convoy::inline results {
 
@@ -35,14 +35,14 @@ struct MonitoredHost {
 
 /// The hosts of a run.
 struct RunMonitor {
-  std::size_t run = 0;  ///< index into Results::runs
+  std::size_t run = 0;  ///< index into SweepResults::runs
   std::vector<MonitoredHost> hosts;
 };
 
 /// Writes monitor.csv: a line a run, host and interval. What is not known or does not exist is empty.
-void write_monitor(const Results& results, const std::vector<RunMonitor>& monitors, std::ostream& out);
+void write_monitor(const SweepResults& results, const std::vector<RunMonitor>& monitors, std::ostream& out);
 
 /// What write_monitor wrote. @throws InputError: the file is damaged or names runs that `results` lacks
-std::vector<RunMonitor> read_monitor(const std::string& file, const Results& results);
+std::vector<RunMonitor> read_monitor(const std::string& file, const SweepResults& results);
 
 }  // namespace convoy::results

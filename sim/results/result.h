@@ -240,10 +240,4 @@ struct Results {
   std::optional<std::int64_t> points = {};
 };
 
-/// Throughput per device of each run, relative to the best among the runs with the fewest devices in its
-/// group. A group is the runs whose sweep points differ only in the strategy and in counts of nodes and
-/// devices, and whose model and kind of device are the same (docs/results.md). Empty where no group has runs
-/// of different device counts.
-std::vector<double> scaling_efficiency(const std::vector<RunResult>& runs);
-
 }  // namespace convoy::results

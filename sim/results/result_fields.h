@@ -312,7 +312,7 @@ inline constexpr auto manifest_fields = [](auto& archive, auto& manifest) {
 inline constexpr std::string_view results_schema = "convoy.results/1";
 
 /// results.json. Its reader takes the runs one by one and has no need of this.
-inline constexpr auto results_fields = [](auto& archive, const Results& results) {
+inline constexpr auto results_fields = [](auto& archive, const auto& results) {
   const auto done = static_cast<std::int64_t>(results.runs.size());
   archive.constant("schema", results_schema);
   archive.field("experiment", results.experiment);

@@ -4,13 +4,13 @@
 #include <string>
 
 #include "sim/results/coordinates.h"
-#include "sim/results/result.h"
+#include "sim/results/sweep_results.h"
 
 namespace convoy::inline results {
 namespace {
 
 /// What the point of a run has in common with those with which it is compared.
-std::string group_of(const RunResult& run) {
+std::string group_of(const RunFigures& run) {
   std::string key = run.model + '\n' + run.device_type;
   for (const auto& [path, value] : run.point) {
     if (path == "cluster" || path == "strategy" || path.starts_with("strategy.") || counts_devices(path))
@@ -27,12 +27,12 @@ struct Group {
 
 }  // namespace
 
-std::vector<double> scaling_efficiency(const std::vector<RunResult>& runs) {
-  const auto per_device = [](const RunResult& run) {
+std::vector<double> scaling_efficiency(const SweepResults& results) {
+  const auto per_device = [](const RunFigures& run) {
     return run.throughput_images_per_s / static_cast<double>(run.devices);
   };
   std::map<std::string, Group> groups;
-  for (const RunResult& run : runs) {
+  for (const RunFigures& run : results.runs) {
     Group& group = groups[group_of(run)];
     if (group.most == 0 || run.devices < group.fewest) group.fewest = run.devices, group.best = 0;
     group.most = std::max(group.most, run.devices);
@@ -41,7 +41,7 @@ std::vector<double> scaling_efficiency(const std::vector<RunResult>& runs) {
   if (std::none_of(groups.begin(), groups.end(), [](auto& g) { return g.second.most > g.second.fewest; }))
     return {};
   std::vector<double> result;
-  for (const RunResult& run : runs) result.push_back(per_device(run) / groups[group_of(run)].best);
+  for (const RunFigures& run : results.runs) result.push_back(per_device(run) / groups[group_of(run)].best);
   return result;
 }
 

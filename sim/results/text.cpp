@@ -14,9 +14,9 @@ namespace {
 
 /// The different values among those of all runs, the first one first: "nccl-tcp or zmq-tcp"; runs without a
 /// value are ignored.
-std::string values_of(const std::vector<RunResult>& runs, std::string SoftwareResult::*field) {
+std::string values_of(const std::vector<RunFigures>& runs, std::string SoftwareResult::*field) {
   std::vector<std::string> values;
-  for (const RunResult& run : runs)
+  for (const RunFigures& run : runs)
     if (!(run.software.*field).empty() &&
         std::find(values.begin(), values.end(), run.software.*field) == values.end())
       values.push_back(run.software.*field);
@@ -25,7 +25,8 @@ std::string values_of(const std::vector<RunResult>& runs, std::string SoftwareRe
 
 }  // namespace
 
-std::vector<std::string> assumptions(const std::vector<RunResult>& runs) {
+std::vector<std::string> assumptions(const SweepResults& results) {
+  const std::vector<RunFigures>& runs = results.runs;
   if (runs.empty()) return {};
   using S = SoftwareResult;
   const std::string launches = values_of(runs, &S::launches);
@@ -34,7 +35,7 @@ std::vector<std::string> assumptions(const std::vector<RunResult>& runs) {
                   values_of(runs, &S::framework), values_of(runs, &S::execution), values_of(runs, &S::layout),
                   values_of(runs, &S::precision), values_of(runs, &S::update), values_of(runs, &S::transport),
                   launches.empty() ? "" : ", launched " + launches, values_of(runs, &S::input))};
-  for (const RunResult& run : runs)
+  for (const RunFigures& run : runs)
     for (const std::string& warning : run.warnings)
       if (const std::string line = "note: " + warning;
           std::find(lines.begin(), lines.end(), line) == lines.end())
@@ -42,7 +43,7 @@ std::vector<std::string> assumptions(const std::vector<RunResult>& runs) {
   return lines;
 }
 
-std::string doubt_text(const RunResult& run) {
+std::string doubt_text(const RunFigures& run) {
   if (!run.interval || run.throughput_images_per_s <= 0) return {};
   const IntervalResult::Range& range = run.interval->throughput_images_per_s;
   const double less = 100 * (1 - range[0] / run.throughput_images_per_s);
@@ -52,7 +53,7 @@ std::string doubt_text(const RunResult& run) {
                                        : fmt::format("-{:.0f} +{:.0f} %", less, more);
 }
 
-std::string bottleneck_text(const Bottleneck& bottleneck) {
+std::string bottleneck_text(const PooledBottleneck& bottleneck) {
   const bool by_kind = bottleneck.kind == "compute" || bottleneck.kind == "issue" ||
                        bottleneck.kind == "latency" || bottleneck.kind == "input";
   return fmt::format("{} {}", by_kind ? bottleneck.kind : bottleneck.name,

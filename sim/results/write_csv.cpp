@@ -7,7 +7,6 @@
 
 #include "sim/base/clean_text.h"
 #include "sim/base/quantity.h"
-#include "sim/results/columns.h"
 
 namespace convoy::inline results {
 namespace {
@@ -26,23 +25,29 @@ std::string csv_cell(std::string text) {
 
 }  // namespace
 
-void write_csv(const Results& results, std::ostream& out) {
-  const RunTable table(results);
+CsvWriter::CsvWriter(const RunTable& table, std::ostream& out) : out_(out) {
   std::string line;
-  const auto add = [&](const std::string& text) { line += (line.empty() ? "" : ",") + csv_cell(text); };
-  for (const RunTable::Header& header : table.header()) add(header.name);
-  out << line << '\n';
-  for (std::size_t run = 0; run < results.runs.size(); ++run) {
-    line.clear();
-    bool first = true;
-    for (const RunTable::Cell& cell : table.row(run)) {
-      if (!first) line += ',';
-      line +=
-          std::holds_alternative<std::string>(cell) ? csv_cell(std::get<std::string>(cell)) : text_of(cell);
-      first = false;
-    }
-    out << line << '\n';
+  for (const RunTable::Header& header : table.header())
+    line += (line.empty() ? "" : ",") + csv_cell(header.name);
+  out_ << line << '\n';
+}
+
+void CsvWriter::add(const std::vector<RunTable::Cell>& row) {
+  std::string line;
+  bool first = true;
+  for (const RunTable::Cell& cell : row) {
+    if (!first) line += ',';
+    line +=
+        std::holds_alternative<std::string>(cell) ? csv_cell(std::get<std::string>(cell)) : csv_text(cell);
+    first = false;
   }
+  out_ << line << '\n';
+}
+
+void write_csv(const SweepResults& results, std::ostream& out) {
+  const RunTable table(results);
+  CsvWriter csv(table, out);
+  for (std::size_t run = 0; run < results.runs.size(); ++run) csv.add(table.row(*results.whole(run), run));
 }
 
 }  // namespace convoy::results

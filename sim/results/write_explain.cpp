@@ -99,25 +99,28 @@ std::string variability_text(const RunResult& run) {
   return text;
 }
 
-std::string what_varies(const Results& results) {
+std::string what_varies(const SweepResults& results) {
   std::string text;
   std::size_t shown = 0;
-  for (const RunResult& run : results.runs)
-    if (run.variability && ++shown <= runs_in_full)
-      text += fmt::format("run {}, {} repetition{}: {}\n", run.id, run.variability->runs,
-                          run.variability->runs == 1 ? "" : "s", variability_text(run));
+  for (std::size_t r = 0; r < results.runs.size(); ++r) {
+    if (!results.runs[r].has_variability || ++shown > runs_in_full) continue;
+    const std::shared_ptr<const RunResult> run = results.whole(r);
+    text += fmt::format("run {}, {} repetition{}: {}\n", run->id, run->variability->runs,
+                        run->variability->runs == 1 ? "" : "s", variability_text(*run));
+  }
   if (shown > runs_in_full) text += fmt::format("and {} more in results.json\n", shown - runs_in_full);
   return text.empty() ? text : "\n" + text;
 }
 
-std::string explanation(const Results& results) {
+std::string explanation(const SweepResults& results) {
   std::string text;
   std::size_t shown = 0;
-  for (const RunResult& run : results.runs) {
-    if (run.counterfactuals.empty() || ++shown > runs_in_full) continue;
+  for (std::size_t r = 0; r < results.runs.size(); ++r) {
+    const RunFigures& run = results.runs[r];
+    if (!run.has_counterfactuals || ++shown > runs_in_full) continue;
     text += fmt::format("\nrun {}: a step takes {}; {}\n", run.id, format_time(run.step_time_s),
                         run.bottleneck.text);
-    text += rows_of(run);
+    text += rows_of(*results.whole(r));
   }
   if (shown > runs_in_full) text += fmt::format("and {} more in results.json\n", shown - runs_in_full);
   return text;

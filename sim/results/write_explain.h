@@ -3,16 +3,16 @@
 
 #include <string>
 
-#include "sim/results/result.h"
+#include "sim/results/sweep_results.h"
 
 namespace convoy::inline results {
 
 /// What would help each run and how much (`--explain`), for people; empty if no run has counterfactuals.
-std::string explanation(const Results& results);
+std::string explanation(const SweepResults& results);
 
 /// The result of repeating the runs with what varies (`variability:`), one line per run; empty if there is
 /// none.
-std::string what_varies(const Results& results);
+std::string what_varies(const SweepResults& results);
 /// "a step takes 95.2 ms on average (90.1 ms to 101 ms at 80 %), 5.3 % more than undisturbed; an epoch ..."
 std::string variability_text(const RunResult& run);
 

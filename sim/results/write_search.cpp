@@ -71,15 +71,16 @@ std::string search_headline(const RunResult& run) {
   return text + '\n';
 }
 
-std::string search_tables(const std::vector<RunResult>& runs) {
+std::string search_tables(const SweepResults& results) {
   const auto searches =
-      std::count_if(runs.begin(), runs.end(), [](const RunResult& run) { return run.search.has_value(); });
+      std::ranges::count_if(results.runs, [](const RunFigures& run) { return run.has_search; });
   std::string text;
-  for (const RunResult& run : runs) {
-    if (!run.search) continue;
+  for (std::size_t r = 0; r < results.runs.size(); ++r) {
+    if (!results.runs[r].has_search) continue;
+    const std::shared_ptr<const RunResult> run = results.whole(r);
     const bool in_full = static_cast<std::size_t>(searches) <= searches_in_full;
-    text += fmt::format("{}{}", text.empty() || in_full ? "\n" : "", search_headline(run));
-    if (in_full) text += ranking_text(*run.search);
+    text += fmt::format("{}{}", text.empty() || in_full ? "\n" : "", search_headline(*run));
+    if (in_full) text += ranking_text(*run->search);
   }
   return text;
 }

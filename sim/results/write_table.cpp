@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <functional>
+#include <ostream>
+#include <ranges>
 
 #include "sim/base/clean_text.h"
 #include "sim/base/quantity.h"
@@ -19,7 +21,7 @@ namespace {
 struct Column {
   std::string title;
   bool left;
-  std::vector<std::string> cells;  ///< by run
+  std::function<std::string(std::size_t run)> cell;
 };
 
 std::string padded(const std::string& text, std::size_t width, bool left) {
@@ -29,33 +31,31 @@ std::string padded(const std::string& text, std::size_t width, bool left) {
 
 /// Columns of the sweep that distinguish runs, apart from model, strategy and number of devices, which have
 /// their own.
-std::vector<Column> coordinate_columns(const std::vector<RunResult>& runs) {
+std::vector<Column> coordinate_columns(const std::vector<RunFigures>& runs) {
   std::vector<Column> columns;
   for (std::size_t i = 0; i < runs.front().point.size(); ++i) {
     const std::string& path = runs.front().point[i].first;
     if (path == "model" || path == "strategy" || path == "cluster") continue;
-    const auto says_devices = [&](const RunResult& r) {
+    const auto says_devices = [&](const RunFigures& r) {
       return r.point[i].second.scalar == std::to_string(r.devices);
     };
     if (std::all_of(runs.begin(), runs.end(), says_devices)) continue;
-    Column column{last_key(path), true, {}};
-    for (const RunResult& run : runs) column.cells.push_back(shortened(clean(to_flow(run.point[i].second))));
-    columns.push_back(std::move(column));
+    columns.push_back({last_key(path), true, [&runs, i](std::size_t r) {
+                         return shortened(clean(to_flow(runs[r].point[i].second)));
+                       }});
   }
   return columns;
 }
 
 template <class Text>
-Column column(const std::vector<RunResult>& runs, const char* title, bool left, Text text) {
-  Column result{title, left, {}};
-  for (const RunResult& run : runs) result.cells.push_back(clean(text(run)));
-  return result;
+Column column(const std::vector<RunFigures>& runs, const char* title, bool left, Text text) {
+  return {title, left, [&runs, text](std::size_t r) { return clean(text(runs[r])); }};
 }
 
 template <class Value>
-bool differs(const std::vector<RunResult>& runs, Value value) {
+bool differs(const std::vector<RunFigures>& runs, Value value) {
   return std::any_of(runs.begin(), runs.end(),
-                     [&](const RunResult& r) { return value(r) != value(runs.front()); });
+                     [&](const RunFigures& r) { return value(r) != value(runs.front()); });
 }
 
 /// "4-8: 2.2 s, 8-3: 51 us"; without changes between steps of one kind and another on the same devices.
@@ -69,44 +69,48 @@ std::string pauses(const RunResult& run) {
   return text.empty() ? "-" : shortened(text);
 }
 
-std::vector<Column> all_columns(const std::vector<RunResult>& runs) {
+std::vector<Column> all_columns(const SweepResults& results) {
+  const std::vector<RunFigures>& runs = results.runs;
   std::vector<Column> columns;
   const auto& point = runs.front().point;
   if (std::any_of(point.begin(), point.end(),
                   [](const auto& coordinate) { return coordinate.first == "cluster"; }))
-    columns.push_back(column(runs, "cluster", true, [](const RunResult& r) { return shortened(r.cluster); }));
-  columns.push_back(column(runs, "strategy", true, [](const RunResult& r) {
+    columns.push_back(
+        column(runs, "cluster", true, [](const RunFigures& r) { return shortened(r.cluster); }));
+  columns.push_back(column(runs, "strategy", true, [](const RunFigures& r) {
     const std::string chosen =
         r.algorithms.empty() ? "" : fmt::format(" ({})", fmt::join(r.algorithms, ", "));
-    return shortened((r.search ? "auto: " : "") + r.strategy + chosen);
+    return shortened((r.has_search ? "auto: " : "") + r.strategy + chosen);
   }));
   for (Column& c : coordinate_columns(runs)) columns.push_back(std::move(c));
   columns.push_back(
-      column(runs, "devices", false, [](const RunResult& r) { return std::to_string(r.devices); }));
+      column(runs, "devices", false, [](const RunFigures& r) { return std::to_string(r.devices); }));
   columns.push_back(
-      column(runs, "step", false, [](const RunResult& r) { return format_time(r.step_time_s); }));
-  columns.push_back(column(runs, "images/s", false, [](const RunResult& r) {
+      column(runs, "step", false, [](const RunFigures& r) { return format_time(r.step_time_s); }));
+  columns.push_back(column(runs, "images/s", false, [](const RunFigures& r) {
     const std::string doubt = doubt_text(r);
     return number_text(r.throughput_images_per_s) + (doubt.empty() ? "" : " " + doubt);
   }));
-  if (const std::vector<double> efficiency = scaling_efficiency(runs); !efficiency.empty()) {
-    std::size_t i = 0;
-    columns.push_back(
-        column(runs, "scaling", false, [&](const RunResult&) { return percent_text(efficiency[i++]); }));
-  }
-  columns.push_back(column(runs, "exposed comm", false, [](const RunResult& r) {
+  if (std::vector<double> efficiency = scaling_efficiency(results); !efficiency.empty())
+    columns.push_back({"scaling", false,
+                       [shares = std::move(efficiency)](std::size_t r) { return percent_text(shares[r]); }});
+  columns.push_back(column(runs, "exposed comm", false, [](const RunFigures& r) {
     return r.exposed_comm_s == 0 ? std::string("-") : format_time(r.exposed_comm_s);
   }));
-  columns.push_back(column(runs, "sent", false, [](const RunResult& r) {
+  columns.push_back(column(runs, "sent", false, [](const RunFigures& r) {
     return r.comm_bytes == 0 ? std::string("-") : format_bytes(r.comm_bytes);
   }));
-  columns.push_back(column(runs, "peak memory", false, [](const RunResult& r) {
+  columns.push_back(column(runs, "peak memory", false, [](const RunFigures& r) {
     return format_bytes(r.peak_memory_bytes) + (r.fits ? "" : " (!)");
   }));
-  if (std::any_of(runs.begin(), runs.end(), [](const RunResult& r) { return pauses(r) != "-"; }))
-    columns.push_back(column(runs, "pauses", true, pauses));
+  const auto pauses_of = [&results](std::size_t r) {
+    return results.runs[r].has_changes ? clean(pauses(*results.whole(r))) : "-";
+  };
+  const auto numbers = std::views::iota(std::size_t{0}, runs.size());
+  if (std::ranges::any_of(numbers, [&](std::size_t r) { return pauses_of(r) != "-"; }))
+    columns.push_back({"pauses", true, pauses_of});
   columns.push_back(
-      column(runs, "bottleneck", true, [](const RunResult& r) { return bottleneck_text(r.bottleneck); }));
+      column(runs, "bottleneck", true, [](const RunFigures& r) { return bottleneck_text(r.bottleneck); }));
   return columns;
 }
 
@@ -119,8 +123,8 @@ std::string line_of(const std::vector<Column>& columns, const std::vector<std::s
 }
 
 /// " on dgx1-v100 (v100-sxm2-16gb)" if all runs have the same kind of server.
-std::string place(const std::vector<RunResult>& runs) {
-  if (differs(runs, [](const RunResult& r) { return r.servers + '\n' + r.device_type; })) return {};
+std::string place(const std::vector<RunFigures>& runs) {
+  if (differs(runs, [](const RunFigures& r) { return r.servers + '\n' + r.device_type; })) return {};
   return fmt::format(" on {} ({})", runs.front().servers, runs.front().device_type);
 }
 
@@ -159,34 +163,31 @@ std::string schedule_table(const std::vector<ScheduleSummary>& schedules) {
 
 }  // namespace
 
-std::string table(const Results& results) {
-  const std::vector<RunResult>& runs = results.runs;
-  if (runs.empty()) return {};
-  const std::vector<Column> columns = all_columns(runs);
+void write_table(const SweepResults& results, std::ostream& out) {
+  const std::vector<RunFigures>& runs = results.runs;
+  if (runs.empty()) return;
+  const std::vector<Column> columns = all_columns(results);
   std::vector<std::size_t> widths;
   for (const Column& c : columns) {
     std::size_t width = width_of(c.title);
-    for (const std::string& cell : c.cells) width = std::max(width, width_of(cell));
+    for (std::size_t r = 0; r < runs.size(); ++r) width = std::max(width, width_of(c.cell(r)));
     widths.push_back(width);
   }
   const std::string header = line_of(columns, widths, [](const Column& c) { return c.title; });
   std::vector<std::string> models;
-  for (const RunResult& run : runs)
+  for (const RunFigures& run : runs)
     if (std::find(models.begin(), models.end(), run.model) == models.end()) models.push_back(run.model);
-  std::string text;
   for (const std::string& model : models) {
-    text += fmt::format("{}{}{}\n{}", text.empty() ? "" : "\n", clean(model), clean(place(runs)), header);
-    for (std::size_t i = 0; i < runs.size(); ++i)
-      if (runs[i].model == model)
-        text += line_of(columns, widths, [&](const Column& c) { return c.cells[i]; });
+    out << fmt::format("{}{}{}\n{}", &model == &models.front() ? "" : "\n", clean(model), clean(place(runs)),
+                       header);
+    for (std::size_t r = 0; r < runs.size(); ++r)
+      if (runs[r].model == model) out << line_of(columns, widths, [&](const Column& c) { return c.cell(r); });
   }
-  if (std::any_of(runs.begin(), runs.end(), [](const RunResult& r) { return !r.fits; }))
-    text += "\n(!) more than the device's memory: this run would fail\n";
-  text += "\n";
-  for (const std::string& line : assumptions(runs)) text += clean(line) + "\n";
-  text += search_tables(runs);
-  text += schedule_table(summaries(results.schedules));
-  return text;
+  if (std::any_of(runs.begin(), runs.end(), [](const RunFigures& r) { return !r.fits; }))
+    out << "\n(!) more than the device's memory: this run would fail\n";
+  out << "\n";
+  for (const std::string& line : assumptions(results)) out << clean(line) << "\n";
+  out << search_tables(results) << schedule_table(summaries(results.schedules));
 }
 
 }  // namespace convoy::results

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <string>
+#include <iosfwd>
 
-#include "sim/results/result.h"
+#include "sim/results/sweep_results.h"
 
 namespace convoy::inline results {
 
-/// The results for people: one line per run, one block per model; the sweep's other coordinates are the first
+/// Writes the results for people: one line per run, one block per model; the sweep's other coordinates are the first
 /// columns.
-std::string table(const Results& results);
+void write_table(const SweepResults& results, std::ostream& out);
 
 }  // namespace convoy::results

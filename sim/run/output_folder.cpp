@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <ostream>
 #include <set>
@@ -70,16 +71,24 @@ Descriptor open_folder(const std::string& path) {
   return folder;
 }
 
-/// Writes a file that does not exist yet, and waits until it is on the disk. If that fails, returns false and
-/// sets errno.
-bool write_file(int folder, const char* name, const std::function<void(std::ostream&)>& content) {
-  Descriptor file = make_file_at(folder, name);
-  if (!file) return false;
+/// Writes files that do not exist yet, and waits until they are on the disk. If that fails, returns the name of a file
+/// that failed and sets errno; otherwise nullptr.
+const char* write_files(int folder, const OutputFolder::Files& files) {
+  std::vector<__gnu_cxx::stdio_filebuf<char>> buffers;
+  std::vector<std::unique_ptr<std::ostream>> streams;
+  OutputFolder::Streams out;
+  for (const char* name : files.names) {
+    Descriptor file = make_file_at(folder, name);
+    if (!file) return name;
+    buffers.emplace_back(file.release(), std::ios::out | std::ios::binary);
+  }
+  for (__gnu_cxx::stdio_filebuf<char>& buffer : buffers)
+    out.push_back(streams.emplace_back(std::make_unique<std::ostream>(&buffer)).get());
   errno = 0;
-  __gnu_cxx::stdio_filebuf<char> buffer(file.release(), std::ios::out | std::ios::binary);
-  std::ostream out(&buffer);
-  content(out);
-  return out.flush() && synchronise(buffer.fd()) && buffer.close();
+  files.write(out);
+  for (std::size_t f = 0; f < out.size(); ++f)
+    if (!out[f]->flush() || !synchronise(buffers[f].fd()) || !buffers[f].close()) return files.names[f];
+  return nullptr;
 }
 
 }  // namespace
@@ -156,19 +165,19 @@ void OutputFolder::cannot_write(const char* name) const {
   throw OutputError(fmt::format("{}/{}: cannot be written: {}", path_, name, reason()));
 }
 
-void OutputFolder::make(const std::vector<File>& files, bool all) const {
+void OutputFolder::make(const std::vector<Files>& files, bool all) const {
   const int folder = folder_.get();
   if (::mkdirat(folder, unfinished_set, 0777) != 0) cannot_write(unfinished_set);
   try {
     const Descriptor making = open_folder_at(folder, unfinished_set);
     if (!making) cannot_write(unfinished_set);
     std::string names = all ? "all\n" : "";
-    for (const auto& [name, content] : files) {
-      if (!write_file(making.get(), name, content)) cannot_write(name);
-      names += name + std::string("\n");
+    std::vector<Files> written = files;
+    written.emplace_back(list_of_names, [&](std::ostream& out) { out << names; });
+    for (const Files& some : written) {
+      if (const char* failed = write_files(making.get(), some)) cannot_write(failed);
+      for (const char* name : some.names) names += name + std::string("\n");
     }
-    if (!write_file(making.get(), list_of_names, [&](std::ostream& out) { out << names; }))
-      cannot_write(list_of_names);
     if (!synchronise(making.get()) || ::renameat(folder, unfinished_set, folder, finished_set) != 0)
       cannot_write(unfinished_set);
   } catch (...) {
@@ -203,8 +212,8 @@ void OutputFolder::put_in_place() const {
   if (!remove_at(folder, finished_set)) cannot_write(finished_set);
 }
 
-void OutputFolder::replace_all(const std::vector<File>& files) const { make(files, true); }
-void OutputFolder::replace(const File& file) const { make({file}, false); }
+void OutputFolder::replace_all(const std::vector<Files>& files) const { make(files, true); }
+void OutputFolder::replace(const Files& files) const { make({files}, false); }
 
 FileStream OutputFolder::open(const char* name) const {
   Descriptor file = open_file_at(folder_.get(), name);

@@ -26,9 +26,18 @@ class OutputError : public std::runtime_error {
 /// put there.
 class OutputFolder {
  public:
-  /// Its name, which is one of results.json, results.csv, report.html, trace.json, monitor.csv, plan.json and study.json, and the
-  /// function that writes it.
-  using File = std::pair<const char*, std::function<void(std::ostream&)>>;
+  using Streams = std::vector<std::ostream*>;
+  /// Files that one function writes, side by side. Their names are among results.json, results.csv, report.html, trace.json,
+  /// monitor.csv, plan.json and study.json.
+  struct Files {
+    std::vector<const char*> names;
+    std::function<void(const Streams&)> write;  ///< into a stream for each name
+
+    Files(std::vector<const char*> all_names, std::function<void(const Streams&)> write_all)
+        : names(std::move(all_names)), write(std::move(write_all)) {}
+    Files(const char* name, std::function<void(std::ostream&)> write_one)
+        : names{name}, write([content = std::move(write_one)](const Streams& out) { content(*out[0]); }) {}
+  };
 
   /// Creates the folder if it does not exist, and locks it. @throws OutputError: it cannot be created,
   /// contains something that convoy did not write, or is being written.
@@ -40,9 +49,9 @@ class OutputFolder {
   /// Replaces all results of the folder by these; files of former results that are not among them are
   /// removed.
   /// @throws OutputError if writing fails: the former results are then still there.
-  void replace_all(const std::vector<File>& files) const;
-  /// Replaces one file and does not touch the others.
-  void replace(const File& file) const;
+  void replace_all(const std::vector<Files>& files) const;
+  /// Replaces these and does not touch the others.
+  void replace(const Files& files) const;
 
   const std::string& path() const { return path_; }
   std::string store() const { return path_ + "/results.sqlite"; }
@@ -60,7 +69,7 @@ class OutputFolder {
  private:
   void lock();
   void put_in_place() const;
-  void make(const std::vector<File>& files, bool all) const;
+  void make(const std::vector<Files>& files, bool all) const;
   [[noreturn]] void cannot_write(const char* name) const;  ///< @throws OutputError with the words of errno
 
   std::string path_;

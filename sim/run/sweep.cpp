@@ -320,10 +320,24 @@ auto read_stored(const Store& store, const std::string& again, Read read) {
 
 }  // namespace
 
-Results load_results(Store& store, const Experiment* experiment) {
+SweepResults load_sweep(Store& store, const Experiment* experiment, std::size_t most_whole) {
   const StoreSubject& subject = store.subject();
-  const std::string again = experiment ? "convoy run --fresh" : "convoy run";
-  Results results;
+  const auto run_of = [&store,
+                       again = experiment ? "convoy run --fresh" : "convoy run"](const StoredRun& run) {
+    return read_stored(store, again, [&] { return run_of_stored(run); });
+  };
+  SweepResults::ReadRun read;
+  if (subject.points.size() > most_whole)
+    read = [&store, run_of](const RunFigures& figures) {
+      const SweepPoint* const point = store.subject().at(point_index(figures.id));
+      const std::optional<StoredRun> stored = store.run(point->key, false);
+      if (!stored) throw DamagedStore(fmt::format("{}: its run {} is gone", store.name(), figures.id));
+      RunResult run = run_of(*stored);
+      run.id = figures.id;
+      run.point.assign(figures.point.begin(), figures.point.end());
+      return run;
+    };
+  SweepResults results(std::move(read));
   results.experiment = subject.experiment;
   results.manifest = subject.manifest;
   results.points = static_cast<std::int64_t>(subject.size);
@@ -336,12 +350,13 @@ Results load_results(Store& store, const Experiment* experiment) {
       return experiment ? experiment->coordinates(point.position)
                         : parse_yaml(point.text, store.name()).entries;
     };
-    if (const std::optional<StoredRun> run = store.run(point.key, false)) {
+    if (const std::optional<StoredRun> stored = store.run(point.key, false)) {
       rows.add_field(store.digest_of_point());
-      RunResult& result =
-          results.runs.emplace_back(read_stored(store, again, [&] { return run_of_stored(*run); }));
-      result.id = id;
-      result.point = coordinates();
+      RunResult run = run_of(*stored);
+      run.id = id;
+      run.point = coordinates();
+      if (results.runs.empty()) results.manifest.network_model = run.network_model;
+      results.add(std::move(run));
     } else if (std::optional<PointFailure> failure = store.failure(point.key)) {
       rows.add_field(store.digest_of_point());
       results.failed.push_back({id, coordinates(), std::move(failure->kind), std::move(failure->reason)});
@@ -350,8 +365,11 @@ Results load_results(Store& store, const Experiment* experiment) {
       throw DamagedStore(fmt::format("{}: what it has of point {} is damaged", store.name(), id));
   }
   store.note_read(rows.text());
-  if (!results.runs.empty()) results.manifest.network_model = results.runs.front().network_model;
   return results;
+}
+
+Results load_results(Store& store, const Experiment* experiment) {
+  return load_sweep(store, experiment, store.subject().points.size()).take();
 }
 
 std::vector<TraceProcess> load_trace(Store& store, std::size_t index) {

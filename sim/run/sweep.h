@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/results/sweep_results.h"
 #include "sim/run/experiment.h"
 #include "sim/run/simulate.h"
 #include "sim/run/store/store.h"
@@ -97,9 +98,18 @@ std::vector<std::string> slow_points(Preparer& preparer);
 /// @returns false: stopped before the end
 bool run_sweep(Preparer& preparer, const SweepOptions& options, Store& store);
 
-/// What a store has of its sweep: runs and failures, in its order.
+/// Runs of a sweep that are kept whole in memory, where the sweep has no more.
+inline constexpr std::size_t most_kept_whole = 1000;
+
+/// What a store has of its sweep: runs and failures, in its order. Of a small sweep all runs are kept whole; those of a
+/// larger one are read from the store again by whoever asks for them, and have to be there as long.
 /// @param experiment if given, the points need not be read from the store
+/// @param most_whole the most points of a sweep whose runs are kept whole
 /// @throws DamagedStore: a row of it is damaged
+SweepResults load_sweep(Store& store, const Experiment* experiment = nullptr,
+                        std::size_t most_whole = most_kept_whole);
+
+/// The same with all runs in memory.
 Results load_results(Store& store, const Experiment* experiment = nullptr);
 
 /// The trace of a finished point. @pre it was simulated with one

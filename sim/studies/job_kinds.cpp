@@ -87,7 +87,7 @@ class Reader {
  public:
   Reader(const JobStudy& study, const SourcePos& pos) : study_(study), pos_(pos) {}
 
-  void take(const RunResult& run) {
+  void take(const RunFigures& run) {
     if (!run.fits)
       fail(
           "{} on {} devices does not fit in memory; leave that number out of the sweep, or give it smaller "
@@ -135,7 +135,7 @@ class Reader {
     return models_.emplace_back(Measured{model, std::vector<std::map<double, ByHosts>>(study_.pools.size())});
   }
 
-  std::size_t kind_of(const RunResult& run) const {
+  std::size_t kind_of(const RunFigures& run) const {
     if (study_.kinds.front().empty()) return 0;
     const auto it = std::find(study_.kinds.begin(), study_.kinds.end(), run.device_type);
     if (it == study_.kinds.end())
@@ -145,7 +145,7 @@ class Reader {
   }
 
   /// As the sweep states it; 0 if it does not.
-  static std::int64_t hosts_of(const RunResult& run) {
+  static std::int64_t hosts_of(const RunFigures& run) {
     for (const auto& [path, value] : run.point)
       if (path == "cluster.nodes") return read_integer(value, path, 1);
     return 0;
@@ -201,9 +201,9 @@ class Reader {
 
 }  // namespace
 
-JobKinds job_kinds(const std::vector<RunResult>& runs, const JobStudy& study, const SourcePos& pos) {
+JobKinds job_kinds(const SweepResults& results, const JobStudy& study, const SourcePos& pos) {
   Reader reader(study, pos);
-  for (const RunResult& run : runs) reader.take(run);
+  for (const RunFigures& run : results.runs) reader.take(run);
   return reader.kinds();
 }
 

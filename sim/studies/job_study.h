@@ -11,7 +11,7 @@
 #include "sim/base/keys.h"
 #include "sim/base/yaml_node.h"
 #include "sim/planning/convergence.h"
-#include "sim/results/result.h"
+#include "sim/results/sweep_results.h"
 #include "sim/schedule/job_trace.h"
 #include "sim/schedule/schedule.h"
 
@@ -61,7 +61,7 @@ struct JobKinds {
 /// @throws InputError (at `jobs:`): a model without a run on one device, two runs of a model that nothing
 /// distinguishes, a run that does not fit in memory, several batches without `convergence`, several numbers
 /// of hosts without `gpus_per_host`
-JobKinds job_kinds(const std::vector<RunResult>& runs, const JobStudy& study, const SourcePos& pos);
+JobKinds job_kinds(const SweepResults& results, const JobStudy& study, const SourcePos& pos);
 
 /// Runs every trace under every policy and seed; loads, policies and seeds are in the given order.
 /// @param slowdowns ScheduleOptions::slowdowns

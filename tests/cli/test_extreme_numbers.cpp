@@ -175,7 +175,7 @@ std::string outcome(const std::string& file, const std::vector<std::string>& set
     std::ostringstream out;
     write_json(results, out);
     write_csv(results, out);
-    out << table(results);
+    write_table(results, out);
     return results.failed.empty() ? "done"
                                   : results.failed.front().kind + ": " + results.failed.front().reason;
   } catch (const InputError&) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/results/result.h"
@@ -40,5 +41,8 @@ inline RunResult run_of(const std::string& id, std::int64_t devices, double imag
   run.per_link.push_back({"n0.nic.up", 4, 0.25});
   return run;
 }
+
+/// Results of an experiment "demo".
+inline Results demo(std::vector<RunResult> runs) { return {"demo", std::move(runs), {}}; }
 
 }  // namespace convoy

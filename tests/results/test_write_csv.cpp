@@ -17,7 +17,7 @@ TEST_CASE("csv: coordinates first, cells quoted where they must be, unknown valu
   two.cluster = "a \"lab\"";
   two.fits = false;
   std::ostringstream out;
-  write_csv({"demo", {one, two}, {}}, out);
+  write_csv(demo({one, two}), out);
   CHECK(
       out.str() ==
       "cluster.nodes,point.strategy,id,model,cluster,servers,device_type,strategy,devices,global_batch,step_"
@@ -47,7 +47,7 @@ TEST_CASE("csv: texts that a spreadsheet would take for formulas begin with an a
     RunResult run = run_of("1", 1, 10);
     run.cluster = text;
     std::ostringstream out;
-    write_csv({"demo", {run}, {}}, out);
+    write_csv(demo({run}), out);
     const std::string csv = out.str();
     const std::size_t begin = csv.find("toy,") + 4;
     return csv.substr(begin, csv.find(",box", begin) - begin);
@@ -62,7 +62,7 @@ TEST_CASE("csv: what only some runs have is a column for all of them, empty for 
   two.staleness = Staleness{1.5, 3};
   two.search = SearchSummary{"cost", 3, 2, 1, true, {{}, {}, {}}};
   std::ostringstream out;
-  write_csv({"demo", {one, two}, {}}, out);
+  write_csv(demo({one, two}), out);
   std::istringstream lines(out.str());
   std::string header, first, second;
   std::getline(lines, header), std::getline(lines, first), std::getline(lines, second);

@@ -9,6 +9,16 @@
 
 using namespace convoy;
 
+namespace {
+
+std::string table(std::vector<RunResult> runs) {
+  std::ostringstream out;
+  write_table(demo(std::move(runs)), out);
+  return out.str();
+}
+
+}  // namespace
+
 TEST_CASE("table: a block a model, a line a run, columns under their titles") {
   std::vector<RunResult> runs;
   for (const char* model : {"toy", "vgg16"})
@@ -25,7 +35,7 @@ TEST_CASE("table: a block a model, a line a run, columns under their titles") {
       runs.push_back(run);
     }
   CHECK(
-      table({"demo", runs, {}}) ==
+      table(runs) ==
       "toy on box (k80)\n"
       "strategy         devices    step  images/s  scaling  exposed comm     sent   peak memory  bottleneck\n"
       "ring all-reduce        1  200 ms      50.0    100 %             -        -      1.00 MiB  compute 100 "
@@ -53,19 +63,19 @@ TEST_CASE(
   other.software.transport = "nccl-tcp";
   other.software.launches = "per_process";
   run.warnings = other.warnings = {"rests on little"};
-  CHECK(assumptions({run, other}) ==
+  CHECK(assumptions(demo({run, other})) ==
         std::vector<std::string>{
             "software: pytorch, eager, nchw, fp32 or fp16, foreach updates; transport ideal or nccl-tcp, "
             "launched per_process; input synthetic",
             "note: rests on little"});
-  CHECK(assumptions({}).empty());
+  CHECK(assumptions(Results{}).empty());
 }
 
 TEST_CASE("table: swept values have columns of their own, long ones are cut") {
   RunResult run = run_of("1", 2, 10);
   run.point = coordinates({{"training.batch_per_device", "8"},
                            {"strategy.schedule", "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]"}});
-  const std::string text = table({"demo", {run}, {}});
+  const std::string text = table({run});
   CHECK(text.find("strategy         batch_per_device  schedule                                  devices") !=
         std::string::npos);
   CHECK(text.find("[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 1...") != std::string::npos);
@@ -82,7 +92,7 @@ TEST_CASE("table: an interval whose sides are unlike shows both, and never reach
   const auto shown = [](double low, double high) {
     RunResult run = run_of("1", 2, 10);
     run.interval = IntervalResult{0.8, {0.9, 1.1}, {low, high}, {1, 2}, {0, 1}};
-    return table({"demo", {run}, {}});
+    return table({run});
   };
   CHECK(shown(8.5, 11.7).find("10.0 ± 16 %") != std::string::npos);
   CHECK(shown(8.5, 13).find("10.0 -15 +30 %") != std::string::npos);
@@ -95,7 +105,7 @@ TEST_CASE("table: letters that take several bytes do not push columns apart") {
       "Gr\xC3\xB6\xC3\x9F"
       "e";
   two.strategy = "Grosse";
-  std::istringstream lines(table({"demo", {one, two}, {}}));
+  std::istringstream lines(table({one, two}));
   std::string line, first, second;
   std::getline(lines, line), std::getline(lines, line), std::getline(lines, first),
       std::getline(lines, second);

@@ -21,7 +21,7 @@ namespace {
 
 std::string as_json(const RunResult& run) {
   std::ostringstream out;
-  write_json({"demo", {run}, {}}, out);
+  write_json(demo({run}), out);
   return out.str();
 }
 

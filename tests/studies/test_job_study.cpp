@@ -47,7 +47,7 @@ std::vector<double> packed(const JobKinds& kinds, std::size_t model, std::size_t
 
 std::string kinds_error(const std::vector<RunResult>& runs, const JobStudy& study) {
   try {
-    job_kinds(runs, study, {"jobs.yaml", 9, 3});
+    job_kinds(Results{"", runs, {}}, study, {"jobs.yaml", 9, 3});
   } catch (const InputError& error) {
     return error.what();
   }
@@ -58,7 +58,7 @@ std::string kinds_error(const std::vector<RunResult>& runs, const JobStudy& stud
 
 TEST_CASE("job study: every load under every policy and seed, in order") {
   const JobStudy study = study_of(with_replaced(good, "count: 20", "count: 20, seeds: 3, seed: 7"));
-  const JobKinds kinds = job_kinds({run("model", 1, 1), run("model", 4, 3.4)}, study, {});
+  const JobKinds kinds = job_kinds(Results{"", {run("model", 1, 1), run("model", 4, 3.4)}, {}}, study, {});
   const std::vector<ScheduleResult> results = run_job_study(study, kinds, {});
   REQUIRE(results.size() == 12);
   CHECK(results[0].policy == "afs-l");
@@ -78,7 +78,8 @@ TEST_CASE("job study: every load under every policy and seed, in order") {
 
 TEST_CASE("job study: throughput between two runs lies on the line between them") {
   const JobKinds kinds =
-      job_kinds({run("a", 1, 10), run("b", 1, 7), run("a", 4, 31), run("a", 2, 19)}, study_of(good), {});
+      job_kinds(Results{"", {run("a", 1, 10), run("b", 1, 7), run("a", 4, 31), run("a", 2, 19)}, {}},
+                study_of(good), {});
   REQUIRE(kinds.as_asked.size() == 2);
   CHECK(kinds.as_asked[0].model == "a");
   CHECK(packed(kinds, 0) == std::vector<double>{0, 10, 19, 25, 31});
@@ -91,9 +92,11 @@ TEST_CASE("job study: kinds of devices are told apart, and a model may lack one"
       "[1min], "
       "policies: [srtf]}");
   CHECK(study.pools.size() == 2);
-  const JobKinds kinds =
-      job_kinds({run("a", 1, 10), run("a", 1, 60, "v100"), run("a", 2, 100, "v100"), run("b", 1, 5, "v100")},
-                study, {});
+  const JobKinds kinds = job_kinds(
+      Results{"",
+              {run("a", 1, 10), run("a", 1, 60, "v100"), run("a", 2, 100, "v100"), run("b", 1, 5, "v100")},
+              {}},
+      study, {});
   CHECK(packed(kinds, 0, 0) == std::vector<double>{0, 10});
   CHECK(packed(kinds, 0, 1) == std::vector<double>{0, 60, 100});
   CHECK(packed(kinds, 1, 0).empty());
@@ -104,8 +107,10 @@ TEST_CASE("job study: kinds of devices are told apart, and a model may lack one"
 TEST_CASE("job study: hosts make a difference where the sweep says so") {
   const JobStudy study = study_of(with_replaced(good, "gpus: 8", "gpus: 8, gpus_per_host: 2"));
   const JobKinds kinds =
-      job_kinds({run("a", 1, 10, "k80", 1), run("a", 2, 20, "k80", 1), run("a", 2, 12, "k80", 2),
-                 run("a", 4, 30, "k80", 2), run("a", 4, 16, "k80", 4)},
+      job_kinds(Results{"",
+                        {run("a", 1, 10, "k80", 1), run("a", 2, 20, "k80", 1), run("a", 2, 12, "k80", 2),
+                         run("a", 4, 30, "k80", 2), run("a", 4, 16, "k80", 4)},
+                        {}},
                 study, {});
   CHECK(packed(kinds, 0) ==
         std::vector<double>{0, 10, 20, 21, 30});  // 3 on 2 hosts: between 2 and 4 on 2 hosts
@@ -124,8 +129,10 @@ TEST_CASE("job study: images count by what they teach, and policies that choose 
   const JobStudy study = study_of(
       with_replaced(good, "count: 20", "count: 20, convergence: {a: {noise_scale: 1000, batch: 1000}}"));
   // Epochs grow as 1 + B / 1000: 1.5 with 500, 2 with 1000. Of the smallest batch all images count.
-  const JobKinds kinds = job_kinds({run("a", 1, 10, "k80", 0, 500), run("a", 2, 11, "k80", 0, 500),
-                                    run("a", 1, 12, "k80", 0, 1000), run("a", 2, 24, "k80", 0, 1000)},
+  const JobKinds kinds = job_kinds(Results{"",
+                                           {run("a", 1, 10, "k80", 0, 500), run("a", 2, 11, "k80", 0, 500),
+                                            run("a", 1, 12, "k80", 0, 1000), run("a", 2, 24, "k80", 0, 1000)},
+                                           {}},
                                    study, {});
   CHECK(packed(kinds, 0)[1] == approx(12 * 0.75));
   CHECK(packed(kinds, 0)[2] == approx(24 * 0.75));
@@ -138,7 +145,7 @@ TEST_CASE("job study: a trace gives the jobs, their interval is its own") {
       "{gpus: 8, trace: [{arrival_s: 100, gpus: 2, length_s: 60, model: a}, {arrival_s: 0, gpus: 1, "
       "length_s: 30}], "
       "deadlines: {least: 10, most: 10}, policies: [edf]}");
-  const JobKinds kinds = job_kinds({run("a", 1, 10), run("a", 2, 19)}, study, {});
+  const JobKinds kinds = job_kinds(Results{"", {run("a", 1, 10), run("a", 2, 19)}, {}}, study, {});
   const std::vector<ScheduleResult> results = run_job_study(study, kinds, {});
   REQUIRE(results.size() == 1);
   CHECK(results[0].jobs == 2);
@@ -154,7 +161,7 @@ TEST_CASE(
       "4000, gpus: 1, "
       "least_gpu_h: 0.1, most_gpu_h: 0.2}], loads: [1, 3], seeds: 2, policies: [srtf]}");
   const std::vector<ScheduleResult> results =
-      run_job_study(study, job_kinds({run("a", 1, 10), run("a", 2, 19)}, study, {}), {});
+      run_job_study(study, job_kinds(Results{"", {run("a", 1, 10), run("a", 2, 19)}, {}}, study, {}), {});
   REQUIRE(results.size() == 4);
   CHECK(results[0].jobs == 2);
   CHECK(results[0].mean_interval_s == 3600);

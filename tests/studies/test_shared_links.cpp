@@ -55,7 +55,7 @@ ScheduleResult shared_queue_of(const std::string& text) {
   const Experiment experiment = Experiment::parse(text, "queue.yaml", {});
   const JobStudy study = read_job_study(*experiment.jobs());
   const std::vector<RunResult> runs = runs_by_hosts(experiment);
-  return run_queues(experiment, study, job_kinds(runs, study, {}), {}).front();
+  return run_queues(experiment, study, job_kinds(Results{"", runs, {}}, study, {}), {}).front();
 }
 
 std::string queue_error_of(const std::string& text) {

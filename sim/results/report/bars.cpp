@@ -31,7 +31,7 @@ void by_model(const ReportContext& context, const std::vector<std::size_t>& runs
 }
 
 /// "run 12  ring all-reduce, 8 devices"
-std::string labelled(const RunResult& run, const std::string& label) {
+std::string labelled(const RunFigures& run, const std::string& label) {
   return fmt::format("{}: {}", run.id, label);
 }
 
@@ -46,15 +46,12 @@ std::string limits_table(const ReportContext& context, const std::vector<std::si
 using MemoryParts = std::array<double, memory_class_count + 1>;  ///< the last: not known by class
 
 /// For the fullest device of the run.
-MemoryParts memory_parts(const RunResult& run) {
+MemoryParts memory_parts(const RunFigures& run) {
   MemoryParts parts{};
-  const auto fullest = std::find_if(
-      run.per_device.begin(), run.per_device.end(),
-      [&](const DeviceResult& device) { return device.peak_memory_bytes == run.peak_memory_bytes; });
-  if (fullest == run.per_device.end())  // of a phase that is not the last
+  if (run.fullest_memory)
+    std::ranges::copy(*run.fullest_memory, parts.begin());
+  else  // of a phase that is not the last
     parts.back() = run.peak_memory_bytes;
-  else
-    std::copy(fullest->memory.begin(), fullest->memory.end(), parts.begin());
   return parts;
 }
 
@@ -105,7 +102,7 @@ std::string time_section(const ReportContext& context) {
   by_model(context, runs, chart, [&](const std::vector<std::size_t>& of_model) {
     const std::vector<std::string> labels = context.labels.labels(of_model);
     for (std::size_t i = 0; i < of_model.size(); ++i) {
-      const RunResult& run = context.run(of_model[i]);
+      const RunFigures& run = context.run(of_model[i]);
       const double whole = shares && run.step_time_s > 0 ? run.step_time_s : 1;
       chart.rows.push_back({labelled(run, labels[i]),
                             {(run.compute_s - run.issue_wait_s) / whole, run.issue_wait_s / whole,
@@ -137,7 +134,7 @@ std::string memory_section(const ReportContext& context) {
     for (const SameMemory& same : same_memory(context, of_model)) {
       if (++bars > most_bars) continue;
       shown += same.runs.size();
-      const RunResult& run = context.run(same.runs.front());
+      const RunFigures& run = context.run(same.runs.front());
       most = std::max({most, run.peak_memory_bytes, same.capacity_bytes});
       unknown = unknown || same.parts.back() > 0;
       const std::string text = fmt::format("{} of {}{}", format_bytes(run.peak_memory_bytes),
@@ -176,7 +173,7 @@ std::string memory_section(const ReportContext& context) {
 std::string pipeline_section(const ReportContext& context) {
   std::vector<std::size_t> all;
   for (std::size_t r = 0; r < context.results.runs.size(); ++r)
-    if (!context.run(r).stages.empty()) all.push_back(r);
+    if (context.run(r).has_stages) all.push_back(r);
   if (all.empty()) return {};
   constexpr std::size_t most_runs = 6, most_stages = 32;
   const std::vector<std::size_t> runs = fastest(context, all, most_runs);
@@ -187,7 +184,8 @@ std::string pipeline_section(const ReportContext& context) {
   double longest = 0;
   std::string note = left_out(runs.size(), all.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const RunResult& run = context.run(runs[i]);
+    const RunFigures& run = context.run(runs[i]);
+    const std::vector<StageResult> stages = context.whole(runs[i])->stages;
     longest = std::max(longest, run.step_time_s);
     chart.rows.push_back(
         {fmt::format(
@@ -200,8 +198,8 @@ std::string pipeline_section(const ReportContext& context) {
          {},
          0,
          true});
-    for (std::size_t s = 0; s < std::min(most_stages, run.stages.size()); ++s) {
-      const StageResult& stage = run.stages[s];
+    for (std::size_t s = 0; s < std::min(most_stages, stages.size()); ++s) {
+      const StageResult& stage = stages[s];
       const std::string layers = stage.layers.empty() ? std::string("no layers")
                                  : stage.layers.size() == 1
                                      ? stage.layers.front()
@@ -213,8 +211,8 @@ std::string pipeline_section(const ReportContext& context) {
                        stage.replicas.size() > 1 ? fmt::format("{} replicas", stage.replicas.size())
                                                  : stage.device)});
     }
-    if (run.stages.size() > most_stages)
-      note += fmt::format(" Run {} has {} stages more.", run.id, run.stages.size() - most_stages);
+    if (stages.size() > most_stages)
+      note += fmt::format(" Run {} has {} stages more.", run.id, stages.size() - most_stages);
   }
   chart.x = {"time in a step", time_unit(longest)};
   return "<h2>Pipeline stages</h2>\n" +

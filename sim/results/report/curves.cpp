@@ -57,21 +57,21 @@ std::vector<Tick> ticks_of(const std::map<double, std::string>& values) {
 }
 
 /// "1293 -20 +38 % images/s"
-std::string speed_text(const RunResult& run) {
+std::string speed_text(const RunFigures& run) {
   const std::string doubt = doubt_text(run);
   return fmt::format("{}{}{} images/s", number_text(run.throughput_images_per_s), doubt.empty() ? "" : " ",
                      doubt);
 }
 
-std::optional<std::array<double, 2>> range_of(const RunResult& run) {
+std::optional<std::array<double, 2>> range_of(const RunFigures& run) {
   return run.interval ? std::optional(run.interval->throughput_images_per_s) : std::nullopt;
 }
 
 /// What the bars behind points are, where there are any.
 std::string about_bars(const ReportContext& context) {
-  const bool drawn =
-      points_are_named(context) && std::any_of(context.results.runs.begin(), context.results.runs.end(),
-                                               [](const RunResult& run) { return run.interval.has_value(); });
+  const bool drawn = points_are_named(context) &&
+                     std::any_of(context.results.runs.begin(), context.results.runs.end(),
+                                 [](const RunFigures& run) { return run.interval.has_value(); });
   return drawn ? "Pale bars: 80 % intervals." : "";
 }
 
@@ -91,7 +91,7 @@ std::string device_charts(const ReportContext& context, const std::string& model
   for (std::size_t s = 0; s < all.size(); ++s) {
     XySeries rate{all[s].label, {}, s}, share{all[s].label, {}, s};
     for (const std::size_t r : all[s].runs) {
-      const RunResult& run = context.run(r);
+      const RunFigures& run = context.run(r);
       const auto n = static_cast<double>(run.devices);
       counts[n] = std::to_string(run.devices);
       devices.add(n);
@@ -141,7 +141,7 @@ std::string number_chart(const ReportContext& context, std::size_t coordinate, c
   for (std::size_t s = 0; s < all.size(); ++s) {
     XySeries series{all[s].label, {}, s};
     for (const std::size_t r : all[s].runs) {
-      const RunResult& run = context.run(r);
+      const RunFigures& run = context.run(r);
       const double value = *context.labels.value_of(r, coordinate);
       values[value] = context.labels.value_text(r, coordinate);
       along.add(value);

@@ -16,9 +16,9 @@ std::string variability_section(const ReportContext& context) {
   std::vector<HtmlRow> rows;
   std::size_t all = 0;
   for (const std::size_t r : all_runs(context)) {
-    const RunResult& run = context.run(r);
-    if (!run.variability || ++all > most_runs) continue;
-    rows.push_back({{run.id, std::to_string(run.variability->runs), variability_text(run)}});
+    if (!context.run(r).has_variability || ++all > most_runs) continue;
+    const std::shared_ptr<const RunResult> run = context.whole(r);
+    rows.push_back({{run->id, std::to_string(run->variability->runs), variability_text(*run)}});
   }
   if (rows.empty()) return {};
   return "<h2>What varies</h2>\n" + html_table({{"run"}, {"repetitions", true}, {"came to"}}, rows) +
@@ -29,12 +29,13 @@ std::string explain_section(const ReportContext& context) {
   constexpr std::size_t most_runs = 8;
   std::vector<std::size_t> all;
   for (const std::size_t r : all_runs(context))
-    if (!context.run(r).counterfactuals.empty()) all.push_back(r);
+    if (context.run(r).has_counterfactuals) all.push_back(r);
   if (all.empty()) return {};
   std::string out = "<h2>What would help</h2>\n";
   const std::vector<std::size_t> runs = fastest(context, all, most_runs);
   for (const std::size_t r : runs) {
-    const RunResult& run = context.run(r);
+    const std::shared_ptr<const RunResult> whole = context.whole(r);
+    const RunResult& run = *whole;
     // On a telephone, columns that say nothing take the room of those that do.
     const auto any = [&](auto text) {
       return std::any_of(run.counterfactuals.begin(), run.counterfactuals.end(),

@@ -21,7 +21,7 @@ std::string coordinates_text(const FailedPoint& failed) {
 }  // namespace
 
 std::string failures_section(const ReportContext& context) {
-  const Results& results = context.results;
+  const SweepResults& results = context.results;
   const std::size_t ended = results.runs.size() + results.failed.size();
   const auto points = static_cast<std::size_t>(results.points.value_or(static_cast<std::int64_t>(ended)));
   if (points == results.runs.size()) return {};

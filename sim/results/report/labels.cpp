@@ -43,15 +43,15 @@ void append(std::string& label, const std::string& part) {
 
 }  // namespace
 
-RunLabels::RunLabels(const std::vector<RunResult>& runs) : runs_(runs) {
+RunLabels::RunLabels(const std::vector<RunFigures>& runs) : runs_(runs) {
   std::set<std::string> seen;
-  for (const RunResult& run : runs)
+  for (const RunFigures& run : runs)
     if (seen.insert(run.model).second) models_.push_back(run.model);
   if (runs.empty()) return;
   for (std::size_t c = 0; c < runs.front().point.size(); ++c) {
     const std::string first = to_flow(runs.front().point[c].second);
     if (std::any_of(runs.begin(), runs.end(),
-                    [&](const RunResult& r) { return to_flow(r.point[c].second) != first; }))
+                    [&](const RunFigures& r) { return to_flow(r.point[c].second) != first; }))
       varying_.push_back(c);
   }
 }
@@ -131,7 +131,7 @@ std::vector<RunSeries> RunLabels::grouped(const std::vector<std::size_t>& runs,
   std::map<std::string, std::size_t> index;
   std::vector<RunSeries> all;
   for (const std::size_t r : runs) {
-    const RunResult& run = runs_[r];
+    const RunFigures& run = runs_[r];
     std::string key = fmt::format("{}\n{}\n{}\n{}", run.model, run.servers, run.device_type, run.strategy);
     for (const std::size_t c : varying_) {
       const bool named = over_devices && path_of(c) == "cluster";  // by the name of its servers

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/results/result.h"
+#include "sim/results/sweep_results.h"
 
 namespace convoy::inline results {
 
@@ -18,7 +18,7 @@ struct RunSeries {
 /// What distinguishes the runs of an experiment, in words.
 class RunLabels {
  public:
-  explicit RunLabels(const std::vector<RunResult>& runs);
+  explicit RunLabels(const std::vector<RunFigures>& runs);
 
   const std::vector<std::string>& models() const { return models_; }
   std::vector<std::size_t> of_model(const std::string& model) const;
@@ -45,7 +45,7 @@ class RunLabels {
   std::vector<std::string> worded(const std::vector<std::size_t>& runs,
                                   const std::vector<std::size_t>& without, bool with_devices) const;
 
-  const std::vector<RunResult>& runs_;
+  const std::vector<RunFigures>& runs_;
   std::vector<std::string> models_;
   std::vector<std::size_t> varying_;
 };

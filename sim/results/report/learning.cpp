@@ -17,10 +17,11 @@ constexpr std::size_t most_curves = 12;
 std::string learning_chart(const ReportContext& context, const std::vector<std::size_t>& runs, bool over_time,
                            bool accuracy) {
   double longest_s = 0;
-  for (const std::size_t r : runs) longest_s = std::max(longest_s, context.run(r).learning.back().time_s);
   XyChart chart;
   for (const std::size_t r : runs) {
-    const RunResult& run = context.run(r);
+    const std::shared_ptr<const RunResult> whole = context.whole(r);
+    const RunResult& run = *whole;
+    longest_s = std::max(longest_s, run.learning.back().time_s);
     XySeries series{fmt::format("run {}: {}", run.id, run.strategy), {}, chart.series.size()};
     for (const LearningPoint& point : run.learning)
       series.points.push_back(
@@ -46,7 +47,7 @@ std::string learning_section(const ReportContext& context) {
   std::vector<std::size_t> runs;
   std::size_t all = 0;
   for (const std::size_t r : all_runs(context))
-    if (!context.run(r).learning.empty() && ++all <= most_curves) runs.push_back(r);
+    if (context.run(r).has_learning && ++all <= most_curves) runs.push_back(r);
   if (runs.empty()) return {};
   std::string out = "<h2>What the network learns</h2>\n";
   for (const bool accuracy : {true, false})

@@ -8,7 +8,6 @@
 #include <charconv>
 #include <map>
 #include <set>
-#include <sstream>
 
 #include "sim/base/quantity.h"
 #include "sim/page/text.h"
@@ -18,7 +17,7 @@
 namespace convoy::inline results {
 namespace {
 
-using Number = std::optional<double> (*)(const RunResult& run);
+using Number = std::optional<double> (*)(const RunFigures& run);
 
 /// A figure of every run. Some stand on the page as it is, the others where scripts add them.
 struct Figure {
@@ -29,62 +28,63 @@ struct Figure {
   bool dash = false, limit = false;
 };
 
-std::optional<double> per_image(const RunResult& run, double value) {
+std::optional<double> per_image(const RunFigures& run, double value) {
   return run.global_batch > 0 ? std::optional(value / run.global_batch) : std::nullopt;
 }
 
 const Figure figures[] = {
-    {"devices", CellForm::count, true, [](const RunResult& r) -> std::optional<double> { return r.devices; }},
+    {"devices", CellForm::count, true,
+     [](const RunFigures& r) -> std::optional<double> { return r.devices; }},
     {"images a step", CellForm::number, false,
-     [](const RunResult& r) -> std::optional<double> { return r.global_batch; }},
-    {"step", CellForm::time, true, [](const RunResult& r) -> std::optional<double> { return r.step_time_s; }},
+     [](const RunFigures& r) -> std::optional<double> { return r.global_batch; }},
+    {"step", CellForm::time, true,
+     [](const RunFigures& r) -> std::optional<double> { return r.step_time_s; }},
     {"step, lowest", CellForm::time, false,
-     [](const RunResult& r) {
+     [](const RunFigures& r) {
        return r.interval ? std::optional(r.interval->step_time_s[0]) : std::nullopt;
      }},
     {"step, highest", CellForm::time, false,
-     [](const RunResult& r) {
+     [](const RunFigures& r) {
        return r.interval ? std::optional(r.interval->step_time_s[1]) : std::nullopt;
      }},
     {"images/s", CellForm::number, true,
-     [](const RunResult& r) -> std::optional<double> { return r.throughput_images_per_s; }},
+     [](const RunFigures& r) -> std::optional<double> { return r.throughput_images_per_s; }},
     {"computing", CellForm::time, false,
-     [](const RunResult& r) -> std::optional<double> { return r.compute_s - r.issue_wait_s; }},
+     [](const RunFigures& r) -> std::optional<double> { return r.compute_s - r.issue_wait_s; }},
     {"waiting for the host", CellForm::time, false,
-     [](const RunResult& r) -> std::optional<double> { return r.issue_wait_s; }, true},
+     [](const RunFigures& r) -> std::optional<double> { return r.issue_wait_s; }, true},
     {"exposed comm", CellForm::time, true,
-     [](const RunResult& r) -> std::optional<double> { return r.exposed_comm_s; }, true},
-    {"idle", CellForm::time, false, [](const RunResult& r) -> std::optional<double> { return r.idle_s; },
+     [](const RunFigures& r) -> std::optional<double> { return r.exposed_comm_s; }, true},
+    {"idle", CellForm::time, false, [](const RunFigures& r) -> std::optional<double> { return r.idle_s; },
      true},
-    {"bubble", CellForm::share, false, [](const RunResult& r) { return r.bubble_fraction; }},
-    {"sent", CellForm::bytes, true, [](const RunResult& r) -> std::optional<double> { return r.comm_bytes; },
+    {"bubble", CellForm::share, false, [](const RunFigures& r) { return r.bubble_fraction; }},
+    {"sent", CellForm::bytes, true, [](const RunFigures& r) -> std::optional<double> { return r.comm_bytes; },
      true},
     {"peak memory", CellForm::bytes, true,
-     [](const RunResult& r) -> std::optional<double> { return r.peak_memory_bytes; }, false, true},
+     [](const RunFigures& r) -> std::optional<double> { return r.peak_memory_bytes; }, false, true},
     {"process memory", CellForm::bytes, false,
-     [](const RunResult& r) -> std::optional<double> { return r.process_memory_bytes; }},
+     [](const RunFigures& r) -> std::optional<double> { return r.process_memory_bytes; }},
     {"load imbalance", CellForm::number, false,
-     [](const RunResult& r) -> std::optional<double> { return r.load_imbalance; }},
-    {"J/image", CellForm::number, true, [](const RunResult& r) { return per_image(r, r.energy_j); }},
+     [](const RunFigures& r) -> std::optional<double> { return r.load_imbalance; }},
+    {"J/image", CellForm::number, true, [](const RunFigures& r) { return per_image(r, r.energy_j); }},
 };
 
 /// What only some experiments know, behind the scaling efficiency.
 const Figure last_figures[] = {
-    {"epoch", CellForm::duration, true, [](const RunResult& r) { return r.epoch_time_s; }},
-    {"USD/epoch", CellForm::number, true, [](const RunResult& r) { return r.cost_usd_per_epoch; }},
-    {"staleness", CellForm::number, true,
-     [](const RunResult& r) { return r.staleness ? std::optional(r.staleness->mean) : std::nullopt; }},
+    {"epoch", CellForm::duration, true, [](const RunFigures& r) { return r.epoch_time_s; }},
+    {"USD/epoch", CellForm::number, true, [](const RunFigures& r) { return r.cost_usd_per_epoch; }},
+    {"staleness", CellForm::number, true, [](const RunFigures& r) { return r.mean_staleness; }},
 };
 
 RunColumn column_of(const ReportContext& context, const Figure& figure) {
   RunColumn column{figure.title, figure.form, figure.shown, false, figure.dash, figure.limit};
-  for (const RunResult& run : context.results.runs) column.numbers.push_back(figure.number(run));
+  column.number = [&context, number = figure.number](std::size_t r) { return number(context.run(r)); };
   return column;
 }
 
-RunColumn words(const ReportContext& context, const char* title, std::string (*text)(const RunResult& run)) {
+RunColumn words(const ReportContext& context, const char* title, std::string (*text)(const RunFigures& run)) {
   RunColumn column{title};
-  for (const RunResult& run : context.results.runs) column.texts.push_back(text(run));
+  column.text = [&context, text](std::size_t r) { return text(context.run(r)); };
   return column;
 }
 
@@ -112,10 +112,11 @@ std::vector<std::size_t> table_coordinates(const ReportContext& context) {
   std::vector<std::size_t> columns;
   for (const std::size_t c : context.labels.varying()) {
     const std::string& path = context.labels.path_of(c);
-    const bool said = says_devices(context, c) ||
-                      (path == "model" && says(context, c, [](const RunResult& r) { return r.model; })) ||
-                      (path == "cluster" && says(context, c, [](const RunResult& r) { return r.cluster; })) ||
-                      (path == "strategy" && says(context, c, [](const RunResult& r) { return r.strategy; }));
+    const bool said =
+        says_devices(context, c) ||
+        (path == "model" && says(context, c, [](const RunFigures& r) { return r.model; })) ||
+        (path == "cluster" && says(context, c, [](const RunFigures& r) { return r.cluster; })) ||
+        (path == "strategy" && says(context, c, [](const RunFigures& r) { return r.strategy; }));
     if (!said) columns.push_back(c);
   }
   return columns;
@@ -126,13 +127,14 @@ RunColumn column_of_coordinate(const ReportContext& context, std::size_t coordin
   RunColumn column{context.labels.name_of(coordinate), CellForm::text, true, true};
   std::set<std::string> in_full, cut;
   for (std::size_t r = 0; r < context.results.runs.size(); ++r) {
-    column.texts.push_back(context.labels.value_text(r, coordinate));
-    column.numbers.push_back(context.labels.value_of(r, coordinate));
-    in_full.insert(column.texts.back());
-    cut.insert(shortened(column.texts.back()));
+    const std::string text = context.labels.value_text(r, coordinate);
+    if (in_full.insert(text).second) cut.insert(shortened(text));
   }
-  if (cut.size() == in_full.size())
-    for (std::string& text : column.texts) text = shortened(std::move(text));
+  column.text = [&context, coordinate, is_cut = cut.size() == in_full.size()](std::size_t r) {
+    const std::string text = context.labels.value_text(r, coordinate);
+    return is_cut ? shortened(text) : text;
+  };
+  column.number = [&context, coordinate](std::size_t r) { return context.labels.value_of(r, coordinate); };
   return column;
 }
 
@@ -151,24 +153,28 @@ void write_number(JsonWriter& json, const std::optional<double>& number) {
 }
 
 /// Each text once, and of each run which one.
-void write_texts(JsonWriter& json, const RunColumn& column) {
-  std::map<std::string_view, std::size_t> places;
-  std::vector<std::size_t> first;  // a run that has it
-  for (std::size_t r = 0; r < column.texts.size(); ++r)
-    if (places.emplace(column.texts[r], first.size()).second) first.push_back(r);
+void write_texts(JsonWriter& json, const RunColumn& column, std::size_t runs) {
+  std::map<std::string, std::uint32_t> places;
+  std::vector<std::uint32_t> place;  // by run
+  std::vector<std::size_t> first;    // a run that has the text
+  for (std::size_t r = 0; r < runs; ++r) {
+    const auto [known, fresh] = places.emplace(column.text(r), static_cast<std::uint32_t>(first.size()));
+    if (fresh) first.push_back(r);
+    place.push_back(known->second);
+  }
   json.key("texts");
   json.begin_array();
-  for (const std::size_t r : first) json.value(column.texts[r]);
+  for (const std::size_t r : first) json.value(column.text(r));
   json.end_array();
-  if (!column.numbers.empty()) {
+  if (column.number) {
     json.key("sizes");
     json.begin_array();
-    for (const std::size_t r : first) write_number(json, column.numbers[r]);
+    for (const std::size_t r : first) write_number(json, column.number(r));
     json.end_array();
   }
   json.key("values");
   json.begin_array();
-  for (const std::string& text : column.texts) json.value(static_cast<std::int64_t>(places.at(text)));
+  for (const std::uint32_t p : place) json.value(static_cast<std::int64_t>(p));
   json.end_array();
 }
 
@@ -176,7 +182,7 @@ void write_texts(JsonWriter& json, const RunColumn& column) {
 
 std::size_t best_of(const ReportContext& context, const std::vector<std::size_t>& runs) {
   return *std::max_element(runs.begin(), runs.end(), [&](std::size_t a, std::size_t b) {
-    const RunResult &x = context.run(a), &y = context.run(b);
+    const RunFigures &x = context.run(a), &y = context.run(b);
     return std::pair(x.fits, x.throughput_images_per_s) < std::pair(y.fits, y.throughput_images_per_s);
   });
 }
@@ -191,17 +197,17 @@ std::vector<std::size_t> best_runs(const ReportContext& context) {
 
 std::vector<RunColumn> run_columns(const ReportContext& context) {
   std::vector<RunColumn> columns{{"run", CellForm::count}};
-  for (const RunResult& run : context.results.runs) columns.back().numbers.push_back(parse_number(run.id));
+  columns.back().number = [&context](std::size_t r) { return parse_number(context.run(r).id); };
   const std::vector<std::size_t> coordinates = table_coordinates(context);
-  const auto add = [&](const char* title, std::string (*text)(const RunResult& run)) {
+  const auto add = [&](const char* title, std::string (*text)(const RunFigures& run)) {
     columns.push_back(words(context, title, text));
     columns.back().swept = context.labels.sweeps(title) &&
                            std::none_of(coordinates.begin(), coordinates.end(),
                                         [&](std::size_t c) { return context.labels.path_of(c) == title; });
   };
-  if (context.labels.models().size() > 1) add("model", [](const RunResult& r) { return r.model; });
-  if (context.labels.sweeps("cluster")) add("cluster", [](const RunResult& r) { return r.cluster; });
-  add("strategy", [](const RunResult& r) { return r.strategy; });
+  if (context.labels.models().size() > 1) add("model", [](const RunFigures& r) { return r.model; });
+  if (context.labels.sweeps("cluster")) add("cluster", [](const RunFigures& r) { return r.cluster; });
+  add("strategy", [](const RunFigures& r) { return r.strategy; });
   const std::size_t first = columns.size();
   for (const std::size_t c : coordinates) columns.push_back(column_of_coordinate(context, c));
   const std::vector<std::size_t>& varying = context.labels.varying();
@@ -212,21 +218,16 @@ std::vector<RunColumn> run_columns(const ReportContext& context) {
     columns.back().swept = devices_swept && columns.back().title == "devices";
     if (columns.back().title == "images/s" &&
         std::any_of(context.results.runs.begin(), context.results.runs.end(),
-                    [](const RunResult& r) { return !doubt_text(r).empty(); }))
+                    [](const RunFigures& r) { return !doubt_text(r).empty(); }))
       columns.push_back(words(context, "80 % interval", &doubt_text));
   }
   if (!context.scaling.empty())
-    columns.push_back({"scaling",
-                       CellForm::share,
-                       true,
-                       false,
-                       false,
-                       false,
-                       {},
-                       {context.scaling.begin(), context.scaling.end()}});
+    columns.push_back({.title = "scaling", .form = CellForm::share, .number = [&context](std::size_t r) {
+                         return std::optional(context.scaling[r]);
+                       }});
   for (const Figure& figure : last_figures) columns.push_back(column_of(context, figure));
   columns.push_back(
-      words(context, "bottleneck", [](const RunResult& r) { return bottleneck_text(r.bottleneck); }));
+      words(context, "bottleneck", [](const RunFigures& r) { return bottleneck_text(r.bottleneck); }));
   // A filter names a column by its title: where two have the same, a coordinate has its path.
   std::map<std::string, std::size_t> titles;
   for (const RunColumn& column : columns) ++titles[column.title];
@@ -235,16 +236,17 @@ std::vector<RunColumn> run_columns(const ReportContext& context) {
       const std::string path = context.labels.path_of(coordinates[i]);
       column.title = path == column.title ? path + " as given" : path;
     }
-  std::erase_if(columns, [](const RunColumn& column) {
-    return column.texts.empty() && std::none_of(column.numbers.begin(), column.numbers.end(),
-                                                [](const auto& number) { return number.has_value(); });
+  const std::vector<std::size_t> runs = all_runs(context);
+  std::erase_if(columns, [&](const RunColumn& column) {
+    return !column.text &&
+           std::ranges::none_of(runs, [&](std::size_t r) { return column.number(r).has_value(); });
   });
   return columns;
 }
 
-std::string cell_text(const RunColumn& column, const RunResult& run, std::size_t index) {
-  if (column.form == CellForm::text) return column.texts[index];
-  const std::optional<double> number = column.numbers[index];
+std::string cell_text(const RunColumn& column, const RunFigures& run, std::size_t index) {
+  if (column.form == CellForm::text) return column.text(index);
+  const std::optional<double> number = column.number(index);
   if (!number || (column.dash && *number == 0)) return "-";
   const auto text = [&]() -> std::string {
     switch (column.form) {
@@ -267,53 +269,43 @@ std::string cell_text(const RunColumn& column, const RunResult& run, std::size_t
   return text() + (column.limit && !run.fits ? " (!)" : "");
 }
 
-std::string columns_json(const ReportContext& context, const std::vector<RunColumn>& columns) {
-  std::ostringstream out;
-  {
-    JsonWriter json(out, JsonWriter::Style::compact);
+void write_columns(const ReportContext& context, const std::vector<RunColumn>& columns, std::ostream& out) {
+  JsonWriter json(out, JsonWriter::Style::in_page);
+  const std::size_t count = context.results.runs.size();
+  json.begin_object();
+  json.key("columns");
+  json.begin_array();
+  for (const RunColumn& column : columns) {
     json.begin_object();
-    json.key("columns");
-    json.begin_array();
-    for (const RunColumn& column : columns) {
-      json.begin_object();
-      json.field("title", column.title);
-      json.field("form", name_of(column.form));
-      if (!column.shown) json.field("shown", false);
-      if (column.swept) json.field("swept", true);
-      if (column.dash) json.field("dash", true);
-      if (column.limit) json.field("limit", true);
-      if (column.form == CellForm::text) {
-        write_texts(json, column);
-      } else {
-        json.key("values");
-        json.begin_array();
-        for (const auto& number : column.numbers) write_number(json, number);
-        json.end_array();
-      }
-      json.end_object();
-    }
-    json.end_array();
-    const auto runs = [&](const char* name, const std::vector<std::size_t>& which) {
-      json.key(name);
+    json.field("title", column.title);
+    json.field("form", name_of(column.form));
+    if (!column.shown) json.field("shown", false);
+    if (column.swept) json.field("swept", true);
+    if (column.dash) json.field("dash", true);
+    if (column.limit) json.field("limit", true);
+    if (column.form == CellForm::text) {
+      write_texts(json, column, count);
+    } else {
+      json.key("values");
       json.begin_array();
-      for (const std::size_t run : which) json.value(static_cast<std::int64_t>(run));
+      for (std::size_t r = 0; r < count; ++r) write_number(json, column.number(r));
       json.end_array();
-    };
-    std::vector<std::size_t> over;
-    for (std::size_t r = 0; r < context.results.runs.size(); ++r)
-      if (!context.run(r).fits) over.push_back(r);
-    runs("over", over);
-    runs("best", best_runs(context));
+    }
     json.end_object();
   }
-  std::string safe;
-  for (const char c : out.str()) {
-    if (c == '<' || c == '>' || c == '&')
-      safe += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    else
-      safe += c;
-  }
-  return safe;
+  json.end_array();
+  const auto runs = [&](const char* name, const std::vector<std::size_t>& which) {
+    json.key(name);
+    json.begin_array();
+    for (const std::size_t run : which) json.value(static_cast<std::int64_t>(run));
+    json.end_array();
+  };
+  std::vector<std::size_t> over;
+  for (std::size_t r = 0; r < count; ++r)
+    if (!context.run(r).fits) over.push_back(r);
+  runs("over", over);
+  runs("best", best_runs(context));
+  json.end_object();
 }
 
 }  // namespace convoy::results

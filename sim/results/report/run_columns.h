@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <functional>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,14 +22,15 @@ struct RunColumn {
   bool swept = false;                   ///< a coordinate of the sweep
   bool dash = false;                    ///< zero is written "-"
   bool limit = false;                   ///< a run that does not fit is marked here
-  std::vector<std::string> texts = {};  ///< of words
-  std::vector<std::optional<double>> numbers = {};  ///< of numbers, and of words that are quantities
+  std::function<std::string(std::size_t run)> text = {};  ///< of words
+  std::function<std::optional<double>(std::size_t run)> number =
+      {};  ///< of numbers, and of words that are quantities
 };
 
-/// All columns; those that no run has anything for are left out.
+/// All columns, of the context, which has to outlive them; those that no run has anything for are left out.
 std::vector<RunColumn> run_columns(const ReportContext& context);
 
-std::string cell_text(const RunColumn& column, const RunResult& run, std::size_t index);
+std::string cell_text(const RunColumn& column, const RunFigures& run, std::size_t index);
 
 /// For each model, its fastest run that fits; empty if there is only one run.
 std::vector<std::size_t> best_runs(const ReportContext& context);
@@ -35,7 +38,7 @@ std::vector<std::size_t> best_runs(const ReportContext& context);
 /// The fastest of some runs that fits, or the fastest one if none does.
 std::size_t best_of(const ReportContext& context, const std::vector<std::size_t>& runs);
 
-/// The columns with all runs as JSON, for interactive.js; no character that ends a `<script>` or means something in XML.
-std::string columns_json(const ReportContext& context, const std::vector<RunColumn>& columns);
+/// Writes the columns with all runs as JSON, for interactive.js, which may stand in a `<script>`.
+void write_columns(const ReportContext& context, const std::vector<RunColumn>& columns, std::ostream& out);
 
 }  // namespace convoy::results

@@ -15,8 +15,10 @@ std::string search_section(const ReportContext& context) {
   constexpr std::size_t most_runs = 4, most_rows = 25;
   std::string out;
   std::size_t searches = 0;
-  for (const RunResult& run : context.results.runs) {
-    if (!run.search || ++searches > most_runs) continue;
+  for (const std::size_t r : all_runs(context)) {
+    if (!context.run(r).has_search || ++searches > most_runs) continue;
+    const std::shared_ptr<const RunResult> whole = context.whole(r);
+    const RunResult& run = *whole;
     std::vector<HtmlRow> rows;
     const std::vector<CandidateResult>& ranking = run.search->ranking;
     for (std::size_t i = 0; i < std::min(most_rows, ranking.size()); ++i)
@@ -38,10 +40,10 @@ std::string layout_section(const ReportContext& context) {
   std::string out;
   std::vector<std::size_t> all;
   for (const std::size_t r : all_runs(context))
-    if (!context.run(r).layouts.empty()) all.push_back(r);
+    if (context.run(r).has_layouts) all.push_back(r);
   const std::vector<std::size_t> runs = fastest(context, all, most_runs);
   for (const std::size_t r : runs) {
-    const std::vector<LayerGroup>& layouts = context.run(r).layouts;
+    const std::vector<LayerGroup> layouts = context.whole(r)->layouts;
     std::vector<HtmlRow> rows;
     for (std::size_t i = 0; i < std::min(most_rows, layouts.size()); ++i)
       rows.push_back(

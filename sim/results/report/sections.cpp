@@ -8,8 +8,8 @@
 
 namespace convoy::inline results {
 
-ReportContext::ReportContext(const Results& all)
-    : results(all), labels(all.runs), scaling(scaling_efficiency(all.runs)) {}
+ReportContext::ReportContext(const SweepResults& all)
+    : results(all), labels(all.runs), scaling(scaling_efficiency(all)) {}
 
 std::vector<std::size_t> all_runs(const ReportContext& context) {
   std::vector<std::size_t> runs(context.results.runs.size());

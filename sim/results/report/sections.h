@@ -6,26 +6,26 @@
 #include <vector>
 
 #include "sim/results/report/labels.h"
-#include "sim/results/result.h"
+#include "sim/results/sweep_results.h"
 #include "sim/results/write_report.h"
 
 namespace convoy::inline results {
 
 /// The data for all sections of the report.
 struct ReportContext {
-  explicit ReportContext(const Results& all);
-  const Results& results;
+  explicit ReportContext(const SweepResults& all);
+  const SweepResults& results;
   RunLabels labels;
   std::vector<double> scaling;  ///< scaling_efficiency of the runs; may be empty
 
-  const RunResult& run(std::size_t index) const { return results.runs[index]; }
+  const RunFigures& run(std::size_t index) const { return results.runs[index]; }
+  std::shared_ptr<const RunResult> whole(std::size_t index) const { return results.whole(index); }
 };
 
 // The sections, as HTML; empty if the results have nothing for them.
 
 std::string headline(const ReportContext& context);          ///< what was simulated, best runs
 std::string failures_section(const ReportContext& context);  ///< points without results, and why
-std::string runs_table(const ReportContext& context);        ///< one row per run
 std::string scaling_section(
     const ReportContext& context);                         ///< throughput over devices and over swept numbers
 std::string time_section(const ReportContext& context);    ///< what steps are made of, and what limits them
@@ -44,6 +44,9 @@ std::string monitor_section(const ReportContext& context, const std::vector<RunM
 std::string timeline_section(const ReportContext& context, const std::vector<StepTrace>& traces);
 std::string machine_section(const ReportContext& context);   ///< busiest links, devices one by one
 std::string manifest_section(const ReportContext& context);  ///< where the results come from
+
+/// One row per run, of which there may be very many. @pre there is a run
+void write_runs_table(const ReportContext& context, std::ostream& out);
 
 // Functions that several sections use.
 

@@ -24,7 +24,7 @@ std::vector<std::size_t> runs_where(const ReportContext& context, auto has) {
 /// The runs that no other run beats in both time and cost, fastest first.
 std::vector<std::size_t> pareto_front(const ReportContext& context, std::vector<std::size_t> runs) {
   std::stable_sort(runs.begin(), runs.end(), [&](std::size_t a, std::size_t b) {
-    const RunResult &x = context.run(a), &y = context.run(b);
+    const RunFigures &x = context.run(a), &y = context.run(b);
     return std::pair(*x.epoch_time_s, *x.cost_usd_per_epoch) <
            std::pair(*y.epoch_time_s, *y.cost_usd_per_epoch);
   });
@@ -46,7 +46,7 @@ std::string pareto_chart(const ReportContext& context, const std::string& model,
   const std::vector<std::string> labels = context.labels.labels(runs);
   std::vector<HtmlRow> rows;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const RunResult& run = context.run(runs[i]);
+    const RunFigures& run = context.run(runs[i]);
     const double time = *run.epoch_time_s, cost = *run.cost_usd_per_epoch;
     fastest_s = std::min(fastest_s, time), slowest_s = std::max(slowest_s, time);
     cheapest = std::min(cheapest, cost), dearest = std::max(dearest, cost);
@@ -54,7 +54,7 @@ std::string pareto_chart(const ReportContext& context, const std::string& model,
       others.points.push_back({time, cost, fmt::format("run {}: {}", run.id, labels[i])});
   }
   for (const std::size_t r : front) {
-    const RunResult& run = context.run(r);
+    const RunFigures& run = context.run(r);
     const double time = *run.epoch_time_s, cost = *run.cost_usd_per_epoch;
     const std::string& label =
         labels[static_cast<std::size_t>(std::find(runs.begin(), runs.end(), r) - runs.begin())];
@@ -86,14 +86,15 @@ std::string pareto_chart(const ReportContext& context, const std::string& model,
 std::string elastic_chart(const ReportContext& context, const std::vector<std::size_t>& runs) {
   XyChart chart;
   double end_s = 0;
+  std::vector<std::shared_ptr<const RunResult>> whole;
   for (const std::size_t r : runs) {
-    const std::vector<PhaseResult>& phases = context.run(r).phases;
-    end_s = std::max(end_s, phases.back().start_s);
+    whole.push_back(context.whole(r));
+    end_s = std::max(end_s, whole.back()->phases.back().start_s);
   }
   end_s = end_s > 0 ? 1.2 * end_s : 1;  // the last phases go on
   const std::vector<std::string> labels = context.labels.labels(runs);
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const RunResult& run = context.run(runs[i]);
+    const RunResult& run = *whole[i];
     XySeries series{fmt::format("{}: {}", run.id, labels[i]), {}, i, true, false};
     for (std::size_t p = 0; p < run.phases.size(); ++p) {
       const PhaseResult& phase = run.phases[p];
@@ -123,7 +124,7 @@ std::string elastic_chart(const ReportContext& context, const std::vector<std::s
 std::string cost_section(const ReportContext& context) {
   std::string out;
   for (const std::string& model : context.labels.models()) {
-    const std::vector<std::size_t> runs = runs_where(context, [&](const RunResult& r) {
+    const std::vector<std::size_t> runs = runs_where(context, [&](const RunFigures& r) {
       return r.model == model && r.epoch_time_s && r.cost_usd_per_epoch;
     });
     if (runs.size() > 1) out += pareto_chart(context, model, runs);
@@ -145,9 +146,9 @@ std::string elastic_section(const ReportContext& context) {
   std::size_t models = 0, changes = 0;
   for (const std::string& model : context.labels.models()) {
     const std::vector<std::size_t> all =
-        runs_where(context, [&](const RunResult& r) { return r.model == model && r.phases.size() > 1; });
+        runs_where(context, [&](const RunFigures& r) { return r.model == model && r.phases > 1; });
     for (const std::size_t r : all)
-      for (const ReconfigurationResult& change : context.run(r).reconfigurations) {
+      for (const ReconfigurationResult& change : context.whole(r)->reconfigurations) {
         if (change.from == change.to && change.pause_s == 0) continue;  // other steps, on the same devices
         if (++changes > most_rows) continue;
         rows.push_back(
@@ -186,11 +187,11 @@ std::string partition_section(const ReportContext& context) {
   constexpr std::size_t most_rows = 100;
   std::vector<HtmlRow> rows;
   const std::vector<std::size_t> runs =
-      runs_where(context, [](const RunResult& r) { return r.partition.has_value(); });
+      runs_where(context, [](const RunFigures& r) { return r.has_partition; });
   if (runs.empty()) return {};
   const std::vector<std::string> labels = context.labels.labels(runs);
   for (std::size_t i = 0; i < std::min(most_rows, runs.size()); ++i) {
-    const PartitionSummary& partition = *context.run(runs[i]).partition;
+    const PartitionSummary partition = *context.whole(runs[i])->partition;
     rows.push_back(
         {{context.run(runs[i]).id, labels[i], partition.method, format_bytes(partition.connectivity_bytes),
           format_bytes(partition.cut_bytes), number_text(partition.load_imbalance)}});
@@ -222,7 +223,8 @@ std::string machine_section(const ReportContext& context) {
   const std::vector<std::size_t> all = all_runs(context), runs = fastest(context, all, most_runs);
   const std::vector<std::string> labels = context.labels.labels(runs);
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const RunResult& run = context.run(runs[i]);
+    const std::shared_ptr<const RunResult> whole = context.whole(runs[i]);
+    const RunResult& run = *whole;
     std::string part;
     std::vector<std::size_t> used;
     std::int64_t links = 0, links_used = 0, devices = 0;

@@ -20,17 +20,18 @@ std::string usd(double amount) { return fmt::format("{} USD", number_text(amount
 
 /// Each text once, in order.
 template <class Text>
-std::vector<std::string> distinct(const std::vector<RunResult>& runs, Text text) {
+std::vector<std::string> distinct(const std::vector<RunFigures>& runs, Text text) {
   std::vector<std::string> words;
-  for (const RunResult& run : runs)
+  for (const RunFigures& run : runs)
     if (const std::string word = text(run); std::find(words.begin(), words.end(), word) == words.end())
       words.push_back(word);
   return words;
 }
 
-std::string devices_text(const std::vector<RunResult>& runs) {
-  const auto [least, most] = std::minmax_element(
-      runs.begin(), runs.end(), [](const RunResult& a, const RunResult& b) { return a.devices < b.devices; });
+std::string devices_text(const std::vector<RunFigures>& runs) {
+  const auto [least, most] =
+      std::minmax_element(runs.begin(), runs.end(),
+                          [](const RunFigures& a, const RunFigures& b) { return a.devices < b.devices; });
   if (least->devices == most->devices)
     return fmt::format("{} {}", most->devices, most->devices == 1 ? "device" : "devices");
   return fmt::format("{} to {} devices", least->devices, most->devices);
@@ -54,14 +55,14 @@ std::string swept_text(const ReportContext& context) {
 }
 
 /// "11702 to 16513 at 80 %; ": what its throughput may be; empty if it has no interval.
-std::string range_text(const RunResult& run) {
+std::string range_text(const RunFigures& run) {
   if (!run.interval) return {};
   const IntervalResult::Range& range = run.interval->throughput_images_per_s;
   return fmt::format("{} to {} at {}; ", number_text(range[0]), number_text(range[1]),
                      percent_text(run.interval->level));
 }
 
-std::string cards_of_one(const RunResult& run) {
+std::string cards_of_one(const RunFigures& run) {
   std::string cards =
       html_card("throughput", number_text(run.throughput_images_per_s), "images/s",
                 fmt::format("{}{} images a step", range_text(run), number_text(run.global_batch)));
@@ -81,7 +82,7 @@ std::string cards_of_one(const RunResult& run) {
 std::string card_of_best(const ReportContext& context, const std::string& model) {
   const std::vector<std::size_t> runs = context.labels.of_model(model);
   const std::size_t best = best_of(context, runs);
-  const RunResult& run = context.run(best);
+  const RunFigures& run = context.run(best);
   const std::vector<std::string> labels = context.labels.labels(runs);
   const auto at = static_cast<std::size_t>(std::find(runs.begin(), runs.end(), best) - runs.begin());
   std::string below =
@@ -96,11 +97,11 @@ std::string card_of_best(const ReportContext& context, const std::string& model)
 }  // namespace
 
 std::string headline(const ReportContext& context) {
-  const std::vector<RunResult>& runs = context.results.runs;
+  const std::vector<RunFigures>& runs = context.results.runs;
   std::string out = fmt::format("<h1>{}</h1>\n", escaped(context.results.experiment));
   if (runs.empty()) return out + html_paragraph("No runs.", "sub");
   const auto places =
-      distinct(runs, [](const RunResult& r) { return fmt::format("{} ({})", r.servers, r.device_type); });
+      distinct(runs, [](const RunFigures& r) { return fmt::format("{} ({})", r.servers, r.device_type); });
   out += html_paragraph(fmt::format("{} {} of {} on {}, {}; simulated with convoy {}.", runs.size(),
                                     runs.size() == 1 ? "run" : "runs", some_of(context.labels.models(), 6),
                                     some_of(places, 4), devices_text(runs), context.results.manifest.version),
@@ -117,9 +118,8 @@ std::string headline(const ReportContext& context) {
   return out + "</div>\n";
 }
 
-std::string runs_table(const ReportContext& context) {
-  const std::vector<RunResult>& runs = context.results.runs;
-  if (runs.empty()) return {};
+void write_runs_table(const ReportContext& context, std::ostream& out) {
+  const std::vector<RunFigures>& runs = context.results.runs;
   const std::vector<RunColumn> all = run_columns(context);
   std::vector<const RunColumn*> shown;
   std::vector<HtmlColumn> columns;
@@ -137,25 +137,27 @@ std::string runs_table(const ReportContext& context) {
     for (const RunColumn* column : shown) row.cells.push_back(cell_text(*column, runs[i], i));
     rows.push_back(std::move(row));
   }
-  std::string out = "<h2>Runs</h2>\n";
+  out << "<h2>Runs</h2>\n";
   if (runs.size() > 1)
-    out += html_paragraph(
+    out << html_paragraph(
         fmt::format("The fastest run{} in bold.", context.labels.models().size() > 1 ? " of each model" : ""),
         "small");
-  out += fmt::format(
+  out << fmt::format(
       "<div id=\"runs-table\" class=\"scroll\" tabindex=\"0\" role=\"region\" "
       "aria-label=\"Runs\">{}</div>\n",
       html_plain_table(columns, rows));
-  if (runs.size() > 1)
-    out += fmt::format("<script type=\"application/json\" id=\"runs-data\">{}</script>\n",
-                       columns_json(context, all));
-  if (std::any_of(runs.begin(), runs.end(), [](const RunResult& r) { return !r.fits; }))
-    out += html_paragraph("(!) more than the device's memory: this run would fail.", "small");
+  if (runs.size() > 1) {
+    out << "<script type=\"application/json\" id=\"runs-data\">";
+    write_columns(context, all, out);
+    out << "</script>\n";
+  }
+  if (std::any_of(runs.begin(), runs.end(), [](const RunFigures& r) { return !r.fits; }))
+    out << html_paragraph("(!) more than the device's memory: this run would fail.", "small");
   if (runs.size() > rows_shown)
-    out += html_paragraph(fmt::format("The first {}; results.csv has all {}.", rows_shown, runs.size()),
+    out << html_paragraph(fmt::format("The first {}; results.csv has all {}.", rows_shown, runs.size()),
                           "small part");
-  for (const std::string& line : assumptions(runs)) out += html_paragraph(line, "small");
-  return out + "<div id=\"runs-end\"></div>\n";
+  for (const std::string& line : assumptions(context.results)) out << html_paragraph(line, "small");
+  out << "<div id=\"runs-end\"></div>\n";
 }
 
 std::string manifest_section(const ReportContext& context) {

@@ -149,7 +149,7 @@ std::string timeline_section(const ReportContext& context, const std::vector<Ste
   for (const StepTrace& trace : traces) {
     const std::string step = step_of(trace);
     if (step.empty()) continue;
-    const RunResult& run = context.run(trace.run);
+    const RunFigures& run = context.run(trace.run);
     if (context.results.runs.size() > 1)
       out += fmt::format("<h3>Run {}: {}</h3>\n", escaped(run.id),
                          escaped(context.labels.labels(all_runs(context))[trace.run]));

@@ -124,7 +124,8 @@ void Store::load_subject() {
 }
 
 void Store::set_subject(StoreSubject subject) {
-  if (subject_ && difference_of(*subject_, subject) == SubjectDifference::none)
+  if (subject_ && subject_->points != subject.points &&
+      difference_of(*subject_, subject) == SubjectDifference::none)
     subject = united({*subject_, std::move(subject)});
   const std::string manifest = to_text(subject.manifest, manifest_fields);
   const std::string origin = subject.origin ? to_text(*subject.origin, origin_fields) : std::string{};
@@ -287,9 +288,8 @@ bool Store::is_written(const std::string& files) {
   return row.step() && row.text(0) == read_digest_ + files;
 }
 
-void Store::write_table(const Results& results) {
+void Store::write_table(const RunTable& table, const std::function<void(const AddRow&)>& fill) {
   changed();
-  const RunTable table(results);
   std::string columns, parameters;
   for (const RunTable::Header& header : table.header()) {
     columns += fmt::format("{}{} {}", columns.empty() ? "" : ", ", quoted_name(header.name), header.sql_type);
@@ -297,8 +297,7 @@ void Store::write_table(const Results& results) {
   }
   database_.run(fmt::format("DROP TABLE IF EXISTS runs; CREATE TABLE runs({})", columns));
   Statement insert(database_, fmt::format("INSERT INTO runs VALUES({})", parameters));
-  for (std::size_t run = 0; run < results.runs.size(); ++run) {
-    const std::vector<RunTable::Cell> row = table.row(run);
+  const AddRow add = [&](const std::vector<RunTable::Cell>& row) {
     for (std::size_t c = 0; c < row.size(); ++c) {
       const auto parameter = static_cast<int>(c);
       if (const auto* number = std::get_if<double>(&row[c]))
@@ -308,9 +307,15 @@ void Store::write_table(const Results& results) {
       else if (std::holds_alternative<std::monostate>(row[c]))
         insert.bind_null(parameter);
       else
-        insert.bind(parameter, std::string_view(text_of(row[c])));
+        insert.bind(parameter, std::string_view(csv_text(row[c])));
     }
     insert.finish();
+  };
+  try {
+    fill(add);
+  } catch (...) {  // better no table than a part of one
+    database_.run("DROP TABLE runs");
+    throw;
   }
   commit();
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/results/result.h"
+#include "sim/results/columns.h"
 #include "sim/run/store/checked_rows.h"
 #include "sim/run/store/database.h"
 #include "sim/run/store/store_subject.h"
@@ -75,8 +75,9 @@ class Store {
   /// store, and does not count where other rows are read.
   void note_written(const std::string& files);
   bool is_written(const std::string& files);  ///< of what was read now
-  /// Table `runs`, with a column for each column of results.csv.
-  void write_table(const Results& results);
+  using AddRow = std::function<void(const std::vector<RunTable::Cell>& row)>;
+  /// Table `runs`, with a column for each column of results.csv. @param fill adds its rows in their order
+  void write_table(const RunTable& table, const std::function<void(const AddRow& add)>& fill);
   void commit();
   void commit_old();  ///< what has waited for a while
   /// Until it goes, or the store is changed, all that is read is read in one transaction: SQLite then locks the

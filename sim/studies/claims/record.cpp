@@ -61,7 +61,7 @@ std::vector<Record> records_of(std::vector<RunResult> runs) {
     run.point.clear();
   }
   std::ostringstream text;
-  write_json({"", std::move(runs), {}, {}}, text);
+  write_json(Results{"", std::move(runs), {}}, text);
   std::vector<Record> records;
   const json written = json::parse(text.str());
   for (const json& run : written.at("runs")) {

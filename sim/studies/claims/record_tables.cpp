@@ -80,7 +80,7 @@ std::vector<Record> job_records(YamlMap& map, std::size_t jobs) {
   for (const std::string& name : texts(map, "workloads"))
     queues.push_back({name, read_job_study(with_workload(node, name))});
   if (queues.empty()) queues.push_back({"", read_job_study(node)});
-  const JobKinds kinds = job_kinds(simulate_sweep(experiment, jobs).runs, queues.front().study, node.pos);
+  const JobKinds kinds = job_kinds(simulate_sweep(experiment, jobs), queues.front().study, node.pos);
   const std::vector<YamlNode>& seeds = map.node("seeds").items;
   std::vector<Record> records;
   const auto answers = answers_of_workers(queues.size() * seeds.size(), jobs, [&](std::size_t i) {
