@@ -2,6 +2,7 @@
 #include "sim/base/yaml_node.h"
 
 #include <fmt/format.h>
+#include <yaml-cpp/emitter.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
@@ -383,6 +384,46 @@ std::string to_flow(const YamlNode& node) {
     case YamlNode::Kind::mapping:
       for (const auto& [key, value] : node.entries)
         out += (out.empty() ? "" : ", ") + key + ": " + to_flow(value);
+      return "{" + out + "}";
+  }
+  return out;
+}
+
+namespace {
+
+/// Whether a text, or a number in its one spelling, stands for itself within flow-style YAML.
+bool is_plain(const std::string& text) {
+  const auto plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) ||
+           std::string_view("_./+-").find(c) != std::string_view::npos;
+  };
+  const bool a_dash = !text.empty() && text.front() == '-' && (text.size() == 1 || text[1] == '-');
+  return !text.empty() && !a_dash && std::ranges::all_of(text, plain) &&
+         number_spelling(text).value_or(text) == text;
+}
+
+std::string yaml_text(const std::string& text, bool quoted) {
+  if (!quoted && is_plain(text)) return text;
+  YAML::Emitter out;
+  out << YAML::DoubleQuoted << text;
+  return out.c_str();
+}
+
+}  // namespace
+
+std::string to_yaml(const YamlNode& node) {
+  std::string out;
+  switch (node.kind) {
+    case YamlNode::Kind::null:
+      return "null";
+    case YamlNode::Kind::scalar:
+      return yaml_text(node.scalar, node.quoted);
+    case YamlNode::Kind::sequence:
+      for (const YamlNode& item : node.items) out += (out.empty() ? "" : ", ") + to_yaml(item);
+      return "[" + out + "]";
+    case YamlNode::Kind::mapping:
+      for (const auto& [key, value] : node.entries)
+        out += (out.empty() ? "" : ", ") + yaml_text(key, false) + ": " + to_yaml(value);
       return "{" + out + "}";
   }
   return out;

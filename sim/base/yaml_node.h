@@ -47,7 +47,10 @@ void set_path(YamlNode& root, std::string_view dotted_path, YamlNode value);
 /// The value at a dotted path, which is read as set_path reads it; nullptr if there is none.
 const YamlNode* find_path(const YamlNode& root, std::string_view dotted_path);
 
-/// The value as one line of flow-style YAML (JSON if the value allows it), for labels and hashes.
+/// The value as one line of flow-style YAML for people: texts stand as they are, with no quotes.
 std::string to_flow(const YamlNode& node);
+
+/// The value as one line that parse_yaml reads back to the same: a text is in quotes where it needs them, or had them.
+std::string to_yaml(const YamlNode& node);
 
 }  // namespace convoy::base

@@ -287,7 +287,7 @@ std::vector<PlanVariant> read_scenarios(const YamlNode& tree, const std::string&
         set.fail(path, "a scenario sets model, or parts of training, goal or plan");
       if (path == "plan.scenarios" || path.starts_with("plan.scenarios."))
         set.fail(path, "a scenario has no scenarios of its own");
-      scenario.set.push_back(path + "=" + to_flow(value));
+      scenario.set.push_back(path + "=" + to_yaml(value));
       set_path(other, path, value);
     }
     map.finish();

@@ -170,14 +170,16 @@ StoreSubject make_subject(Preparer& preparer, const std::string& file,
       experiment.name(), make_manifest(experiment, file, settings), {}, experiment.size(), {}};
   subject.options = options.value_or("");
   const InputRecord record;  // the experiment's own file, read above, is in the origin as a tree
-  if (experiment.jobs()) subject.jobs = to_flow(with_trace_read(*experiment.jobs()));
+  if (experiment.jobs()) subject.jobs = to_yaml(with_trace_read(*experiment.jobs()));
   std::optional<PointKeys> keys;
   if (options) keys.emplace(*options);
+  subject.points.reserve((experiment.size() + shard.of - shard.index) / shard.of);
   for (std::size_t i = shard.index - 1; i < experiment.size(); i += shard.of) {
     const std::string inputs =
         hinting_at_sweep(experiment, i, [&] { return preparer.read_parts(preparer.point(i)); });
-    subject.points.push_back({i, to_flow(mapping_of(experiment.coordinates(i))),
+    subject.points.push_back({i, to_yaml(mapping_of(experiment.coordinates(i))),
                               keys ? keys->key(preparer.content(i), inputs) : point_id(i)});
+    subject.points.back().text.shrink_to_fit();  // a million are kept
   }
   if (options) subject.origin = origin_of(experiment, record);
   return subject;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <random>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/yaml_node.h"
@@ -219,5 +222,77 @@ TEST_CASE("parse_yaml: in valid files with one slip of each kind, the message na
     if (said == "accepted") continue;
     CHECK(said == "f.yaml:" + std::to_string(at + 1) + ":" + std::to_string(colon + 2) +
                       ": not valid YAML: a space is missing after the colon");
+  }
+}
+
+namespace {
+
+/// A text of letters that YAML gives a meaning to.
+std::string drawn_text(std::mt19937& draw) {
+  constexpr std::string_view letters = "ab1.-_ :,#'\"\\{}[]&*!|>%@`?=~\t\n\xC3\xB6";
+  static const std::vector<std::string> words{"null", "true", "no",  "~", "1e3", "0x10", "-",
+                                              "--",   "---",  "...", "",  "<<",  ".inf"};
+  if (draw() % 3 == 0) return words[draw() % words.size()];
+  std::string text;
+  for (std::size_t length = draw() % 6; text.size() < length;) {
+    const char letter = letters[draw() % letters.size()];
+    if (letter == '\xC3' || letter == '\xB6')
+      text += "\xC3\xB6";
+    else
+      text += letter;
+  }
+  return text;
+}
+
+/// A tree as a file can have it: a text in quotes, or a number, true or nothing without.
+YamlNode drawn_node(std::mt19937& draw, int depth) {
+  YamlNode node;
+  switch (draw() % (depth > 0 ? 5 : 3)) {
+    case 0:
+      break;  // null
+    case 1:
+      node.kind = YamlNode::Kind::scalar;
+      node.scalar = drawn_text(draw);
+      node.quoted = true;
+      break;
+    case 2:
+      node.kind = YamlNode::Kind::scalar;
+      node.scalar = std::vector<std::string>{"7", "-1.5", "true", "ring", "100GB/s", "a.b_c-d"}[draw() % 6];
+      break;
+    case 3:
+      node.kind = YamlNode::Kind::sequence;
+      for (std::size_t i = draw() % 4; i > 0; --i) node.items.push_back(drawn_node(draw, depth - 1));
+      break;
+    default:
+      node.kind = YamlNode::Kind::mapping;
+      for (std::size_t i = draw() % 4; i > 0; --i)
+        node.entries.emplace_back(draw() % 2 == 0 ? fmt::format("{} {}", drawn_text(draw), i)
+                                                  : std::vector<std::string>{"1e3", "7", "true", "a.b"}[i],
+                                  drawn_node(draw, depth - 1));
+  }
+  return node;
+}
+
+/// All that a tree says but for places.
+std::string said(const YamlNode& node) {
+  std::string text =
+      fmt::format("{}{}<{}>(", static_cast<int>(node.kind), node.quoted ? "q" : "", node.scalar);
+  for (const YamlNode& item : node.items) text += said(item);
+  for (const auto& [key, value] : node.entries) text += fmt::format("<{}>{}", key, said(value));
+  return text + ')';
+}
+
+}  // namespace
+
+TEST_CASE("to_yaml: whatever the texts in it, a value reads back as it was") {
+  const std::uint32_t seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 draw(seed);
+  for (int i = 0; i < 2000; ++i) {
+    const YamlNode node = drawn_node(draw, 3);
+    const std::string text = to_yaml(node);
+    CAPTURE(text);
+    CHECK(text.find('\n') == std::string::npos);
+    REQUIRE(said(parse_yaml(text, "test")) == said(node));
   }
 }

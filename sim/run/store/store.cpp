@@ -102,6 +102,7 @@ void Store::load_subject() {
   std::map<std::string, std::string> values;
   Statement about(database_, "SELECT name, value FROM about");
   while (about.step()) values.emplace(about.text(0), about.text(1));
+  subject.points.reserve(static_cast<std::size_t>(database_.number("SELECT count(*) FROM sweep")));
   Statement sweep(database_, "SELECT position, point, key FROM sweep ORDER BY position");
   while (sweep.step())
     subject.points.push_back({static_cast<std::size_t>(sweep.integer(0)) - 1, std::string(sweep.text(1)),

@@ -30,7 +30,7 @@ const SweepPoint* StoreSubject::at(std::size_t position) const {
 SubjectDifference difference_of(const StoreSubject& a, const StoreSubject& b) {
   if (a.experiment != b.experiment || a.size != b.size) return SubjectDifference::sweep;
   if (!a.origin || !b.origin || !agree(*a.origin, *b.origin) || a.options != b.options ||
-      to_flow(a.origin->experiment) != to_flow(b.origin->experiment))
+      to_yaml(a.origin->experiment) != to_yaml(b.origin->experiment))
     return SubjectDifference::inputs;
   return a.manifest.config_sha256 == b.manifest.config_sha256 ? SubjectDifference::none
                                                               : SubjectDifference::sweep;

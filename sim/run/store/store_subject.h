@@ -15,7 +15,7 @@ namespace convoy::inline runs {
 /// A point of a sweep as a store lists it.
 struct SweepPoint {
   std::size_t position = 0;  ///< in the sweep's order, from 0
-  std::string text;          ///< its coordinates as YAML in one line
+  std::string text;          ///< its coordinates (to_yaml)
   std::string key;           ///< the digest of all that its run depends on
   bool operator==(const SweepPoint&) const = default;
 };
@@ -24,7 +24,7 @@ struct SweepPoint {
 struct StoreSubject {
   std::string experiment;  ///< its name
   Manifest manifest;
-  std::string jobs;      ///< `jobs:` of the experiment as YAML in one line; "": none
+  std::string jobs;      ///< `jobs:` of the experiment (to_yaml); "": none
   std::size_t size = 0;  ///< points of the sweep
   /// Those that the store is asked for, by position: all, or those of the shards that were simulated into it.
   std::vector<SweepPoint> points;

@@ -27,7 +27,7 @@ Record kernel_shares(Preparer& preparer, std::size_t index) {
 
 std::vector<Record> kernel_share_records(YamlMap& map, std::size_t jobs) {
   const Experiment experiment =
-      load_config(map.text("kernel_shares"), {"sweep=" + to_flow(map.node("sweep"))});
+      load_config(map.text("kernel_shares"), {"sweep=" + to_yaml(map.node("sweep"))});
   std::vector<Record> records;
   for (const std::string& answer : answers_of_workers(experiment.size(), jobs, [&](std::size_t i) {
          Preparer preparer(experiment);

@@ -42,7 +42,7 @@ std::vector<Record> point_records(YamlMap& map, std::size_t jobs) {
   for (YamlMap& point : map.maps("points")) {
     std::vector<std::string>& of_point = settings.emplace_back();
     for (const std::string& key : point.keys())
-      of_point.push_back(fmt::format("{}={}", key, to_flow(point.node(key))));
+      of_point.push_back(fmt::format("{}={}", key, to_yaml(point.node(key))));
   }
   std::vector<Record> records;
   for (const std::string& answer : answers_of_workers(settings.size(), jobs, [&](std::size_t i) {

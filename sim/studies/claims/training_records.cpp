@@ -20,7 +20,7 @@ std::vector<std::string> experiment_settings(YamlMap& map) {
   std::vector<std::string> settings;
   if (const YamlNode* list = map.find("set"))
     for (const YamlNode& item : list->items) settings.push_back(read_text(item, map.path_of("set")));
-  if (const YamlNode* sweep = map.find("sweep")) settings.push_back("sweep=" + to_flow(*sweep));
+  if (const YamlNode* sweep = map.find("sweep")) settings.push_back("sweep=" + to_yaml(*sweep));
   return settings;
 }
 
