@@ -6,10 +6,10 @@
 namespace convoy::inline results {
 namespace {
 
-std::optional<std::array<double, memory_class_count>> fullest_memory(const RunResult& run) {
+const DeviceResult* fullest_device(const RunResult& run) {
   const auto fullest =
       std::ranges::find(run.per_device, run.peak_memory_bytes, &DeviceResult::peak_memory_bytes);
-  return fullest == run.per_device.end() ? std::nullopt : std::optional(fullest->memory);
+  return fullest == run.per_device.end() ? nullptr : &*fullest;
 }
 
 /// The value with this key: `value`, where there was none.
@@ -32,18 +32,30 @@ const SoftwareResult& FiguresPool::kept(const SoftwareResult& software) {
 }
 
 const Coordinate& FiguresPool::kept(const Coordinate& coordinate) {
-  return kept_by(coordinates_, coordinate.first + '\0' + to_flow(coordinate.second), coordinate);
+  return kept_by(coordinates_, coordinate.first + '\0' + to_yaml(coordinate.second), coordinate);
+}
+
+const std::array<double, memory_class_count>& FiguresPool::kept(
+    const std::array<double, memory_class_count>& memory) {
+  return *memories_.insert(memory).first;
+}
+
+PooledPoint FiguresPool::kept(const std::vector<Coordinate>& point) {
+  if (points_.empty() || points_.back().capacity() - points_.back().size() < point.size())
+    points_.emplace_back().reserve(std::max(block_places, point.size()));
+  std::vector<const Coordinate*>& block = points_.back();
+  const std::size_t begin = block.size();
+  for (const Coordinate& coordinate : point) block.push_back(&kept(coordinate));
+  return PooledPoint({block.data() + begin, point.size()});
 }
 
 RunFigures FiguresPool::figures_of(const RunResult& run) {
-  PooledPoint point;
-  point.places_.reserve(run.point.size());
-  for (const Coordinate& coordinate : run.point) point.places_.push_back(&kept(coordinate));
+  const DeviceResult* const fullest = fullest_device(run);
   std::optional<RunFigures::Interval> interval;
   if (run.interval)
     interval = {run.interval->level, run.interval->step_time_s, run.interval->throughput_images_per_s};
   return {.id = run.id,
-          .point = std::move(point),
+          .point = kept(run.point),
           .model = kept(run.model),
           .cluster = kept(run.cluster),
           .strategy = kept(run.strategy),
@@ -73,9 +85,9 @@ RunFigures FiguresPool::figures_of(const RunResult& run) {
           .interval = interval,
           .bottleneck = {kept(run.bottleneck.kind), kept(run.bottleneck.name), run.bottleneck.utilization,
                          kept(run.bottleneck.text)},
-          .fullest_memory = fullest_memory(run),
+          .fullest_memory = fullest ? &kept(fullest->memory) : nullptr,
           .fits = run.fits,
-          .phases = run.phases.size(),
+          .has_phases = run.phases.size() > 1,
           .has_changes = !run.reconfigurations.empty(),
           .has_stages = !run.stages.empty(),
           .has_partition = run.partition.has_value(),

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <list>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -23,16 +25,16 @@ using Coordinate = std::pair<std::string, YamlNode>;
 /// The point of a run: a list of coordinates, each of which lies in a pool.
 class PooledPoint {
  public:
-  using Iterator = boost::indirect_iterator<std::vector<const Coordinate*>::const_iterator>;
+  using Iterator = boost::indirect_iterator<const Coordinate* const*>;
 
+  explicit PooledPoint(std::span<const Coordinate* const> places) : places_(places) {}
   std::size_t size() const { return places_.size(); }
   const Coordinate& operator[](std::size_t c) const { return *places_[c]; }
-  Iterator begin() const { return places_.begin(); }
-  Iterator end() const { return places_.end(); }
+  Iterator begin() const { return Iterator(places_.data()); }
+  Iterator end() const { return Iterator(places_.data() + places_.size()); }
 
  private:
-  friend class FiguresPool;
-  std::vector<const Coordinate*> places_;
+  std::span<const Coordinate* const> places_;
 };
 
 /// Bottleneck, its texts in a pool.
@@ -61,13 +63,12 @@ struct RunFigures {
   };
   std::optional<Interval> interval;
   PooledBottleneck bottleneck;
-  /// Of the fullest device by class, bytes; nothing where the run lists no device whose peak is the run's.
-  std::optional<std::array<double, memory_class_count>> fullest_memory;
+  /// Of the fullest device by class, bytes; nullptr where the run lists no device whose peak is the run's.
+  const std::array<double, memory_class_count>* fullest_memory;
   bool fits;
-  /// What the whole run (SweepResults::whole) lists.
-  std::size_t phases;
-  bool has_changes, has_stages, has_partition, has_search, has_layouts, has_variability, has_counterfactuals,
-      has_learning;
+  /// What the whole run (SweepResults::whole) has; phases: more than one.
+  bool has_phases, has_changes, has_stages, has_partition, has_search, has_layouts, has_variability,
+      has_counterfactuals, has_learning;
 };
 
 /// Texts and coordinates that figures refer to, each once.
@@ -80,12 +81,17 @@ class FiguresPool {
   const std::vector<std::string>& kept(const std::vector<std::string>& texts);
   const SoftwareResult& kept(const SoftwareResult& software);
   const Coordinate& kept(const Coordinate& coordinate);
+  const std::array<double, memory_class_count>& kept(const std::array<double, memory_class_count>& memory);
+  PooledPoint kept(const std::vector<Coordinate>& point);
 
   // Nodes of these stay where they are.
   std::unordered_set<std::string> texts_;
   std::unordered_map<std::string, std::vector<std::string>> lists_;
   std::list<SoftwareResult> software_;
   std::unordered_map<std::string, Coordinate> coordinates_;
+  std::set<std::array<double, memory_class_count>> memories_;
+  static constexpr std::size_t block_places = 4096;
+  std::list<std::vector<const Coordinate*>> points_;  ///< blocks, that points lie in one after the other
 };
 
 }  // namespace convoy::results

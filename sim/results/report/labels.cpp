@@ -85,8 +85,10 @@ bool RunLabels::sweeps(std::string_view path) const {
   return std::any_of(varying_.begin(), varying_.end(), [&](std::size_t c) { return path_of(c) == path; });
 }
 
-std::vector<std::string> RunLabels::worded(const std::vector<std::size_t>& runs,
+std::vector<std::string> RunLabels::worded(const std::vector<std::size_t>& wanted,
+                                           const std::vector<std::size_t>& runs,
                                            const std::vector<std::size_t>& without, bool with_devices) const {
+  if (wanted.empty()) return {};
   using Part = std::function<std::string(std::size_t)>;
   std::vector<Part> parts{[&](std::size_t r) { return runs_[r].model; }};
   // A cluster's name may contain its number of nodes, which is shown separately.
@@ -105,25 +107,42 @@ std::vector<std::string> RunLabels::worded(const std::vector<std::size_t>& runs,
     });
   more.push_back([&](std::size_t r) { return fmt::format("run {}", runs_[r].id); });
 
-  std::vector<std::string> labels(runs.size());
+  std::vector<Part> said;
   const auto say = [&](const Part& part) {
-    std::vector<std::string> said;
-    for (const std::size_t r : runs) said.push_back(part(r));
-    if (std::adjacent_find(said.begin(), said.end(), std::not_equal_to<>()) == said.end()) return;
-    for (std::size_t i = 0; i < runs.size(); ++i) append(labels[i], said[i]);
+    const std::string first = part(runs.front());
+    if (std::ranges::any_of(runs, [&](std::size_t r) { return part(r) != first; })) said.push_back(part);
+  };
+  const auto label = [&](std::size_t r) {
+    std::string text;
+    for (const Part& part : said) append(text, part(r));
+    return text;
+  };
+  // A million labels would fill the memory that their hashes fit in; two that meet by chance are told apart once more.
+  const auto are_different = [&] {
+    std::vector<std::size_t> hashes;
+    for (const std::size_t r : runs) hashes.push_back(std::hash<std::string>{}(label(r)));
+    std::ranges::sort(hashes);
+    return std::ranges::adjacent_find(hashes) == hashes.end();
   };
   for (const Part& part : parts) say(part);
   for (const Part& part : more) {
-    if (std::set<std::string>(labels.begin(), labels.end()).size() == labels.size()) break;
+    if (are_different()) break;
     say(part);
   }
-  for (std::size_t i = 0; i < runs.size(); ++i)
-    if (labels[i].empty()) labels[i] = runs_[runs[i]].strategy;
+  std::vector<std::string> labels;
+  for (const std::size_t r : wanted) {
+    labels.push_back(label(r));
+    if (labels.back().empty()) labels.back() = runs_[r].strategy;
+  }
   return labels;
 }
 
 std::vector<std::string> RunLabels::labels(const std::vector<std::size_t>& runs) const {
-  return worded(runs, {}, true);
+  return worded(runs, runs, {}, true);
+}
+
+std::string RunLabels::label(std::size_t run, const std::vector<std::size_t>& runs) const {
+  return worded({run}, runs, {}, true).front();
 }
 
 std::vector<RunSeries> RunLabels::grouped(const std::vector<std::size_t>& runs,
@@ -157,7 +176,7 @@ std::vector<RunSeries> RunLabels::over_devices(const std::vector<std::size_t>& r
   sort_by(all, devices);
   std::vector<std::size_t> firsts;
   for (const RunSeries& series : all) firsts.push_back(series.runs.front());
-  const std::vector<std::string> labels = worded(firsts, counts, false);
+  const std::vector<std::string> labels = worded(firsts, firsts, counts, false);
   for (std::size_t i = 0; i < all.size(); ++i) all[i].label = labels[i];
   return all;
 }
@@ -171,7 +190,7 @@ std::vector<RunSeries> RunLabels::over(std::size_t coordinate, const std::vector
   sort_by(all, [&](std::size_t r) { return *value_of(r, coordinate); });
   std::vector<std::size_t> firsts;
   for (const RunSeries& series : all) firsts.push_back(series.runs.front());
-  const std::vector<std::string> labels = worded(firsts, without, true);
+  const std::vector<std::string> labels = worded(firsts, firsts, without, true);
   for (std::size_t i = 0; i < all.size(); ++i) all[i].label = labels[i];
   return all;
 }

@@ -34,6 +34,8 @@ class RunLabels {
 
   /// For `runs`: "ring all-reduce, bandwidth 10Gbps, 8 devices"; what all of them share is left out.
   std::vector<std::string> labels(const std::vector<std::size_t>& runs) const;
+  /// That of one among them.
+  std::string label(std::size_t run, const std::vector<std::size_t>& runs) const;
   /// Series over the number of devices, fewest first, in the order of their first runs.
   std::vector<RunSeries> over_devices(const std::vector<std::size_t>& runs) const;
   /// Series over a coordinate, smallest first.
@@ -42,7 +44,9 @@ class RunLabels {
  private:
   std::vector<RunSeries> grouped(const std::vector<std::size_t>& runs,
                                  const std::vector<std::size_t>& without, bool over_devices) const;
-  std::vector<std::string> worded(const std::vector<std::size_t>& runs,
+  /// Of the wanted ones among `runs`.
+  std::vector<std::string> worded(const std::vector<std::size_t>& wanted,
+                                  const std::vector<std::size_t>& runs,
                                   const std::vector<std::size_t>& without, bool with_devices) const;
 
   const std::vector<RunFigures>& runs_;

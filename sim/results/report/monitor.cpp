@@ -87,7 +87,7 @@ std::string monitor_section(const ReportContext& context, const std::vector<RunM
   for (std::size_t m = 0; m < std::min(monitors.size(), most_runs); ++m) {
     if (context.results.runs.size() > 1)
       out += fmt::format("<h3>Run {}: {}</h3>\n", escaped(context.run(monitors[m].run).id),
-                         escaped(context.labels.labels(all_runs(context))[monitors[m].run]));
+                         escaped(context.labels.label(monitors[m].run, all_runs(context))));
     const std::vector<const MonitoredHost*> hosts = busiest(monitors[m]);
     out += monitor_chart(
         hosts, "bandwidth", {1e9 / 8, "Gbit/s"},

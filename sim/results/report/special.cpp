@@ -146,9 +146,10 @@ std::string elastic_section(const ReportContext& context) {
   std::size_t models = 0, changes = 0;
   for (const std::string& model : context.labels.models()) {
     const std::vector<std::size_t> all =
-        runs_where(context, [&](const RunFigures& r) { return r.model == model && r.phases > 1; });
-    for (const std::size_t r : all)
-      for (const ReconfigurationResult& change : context.whole(r)->reconfigurations) {
+        runs_where(context, [&](const RunFigures& r) { return r.model == model && r.has_phases; });
+    for (const std::size_t r : all) {
+      const std::shared_ptr<const RunResult> whole = context.whole(r);
+      for (const ReconfigurationResult& change : whole->reconfigurations) {
         if (change.from == change.to && change.pause_s == 0) continue;  // other steps, on the same devices
         if (++changes > most_rows) continue;
         rows.push_back(
@@ -157,6 +158,7 @@ std::string elastic_section(const ReportContext& context) {
               fmt::format("{} to {}", format_time(change.pause_interval_s[0]),
                           format_time(change.pause_interval_s[1]))}});
       }
+    }
     if (all.empty() || ++models > most_models) continue;
     const std::vector<std::size_t> runs = fastest(context, all, most_of_model);
     if (context.labels.models().size() > 1) out += fmt::format("<h3>{}</h3>\n", escaped(model));

@@ -83,10 +83,8 @@ std::string card_of_best(const ReportContext& context, const std::string& model)
   const std::vector<std::size_t> runs = context.labels.of_model(model);
   const std::size_t best = best_of(context, runs);
   const RunFigures& run = context.run(best);
-  const std::vector<std::string> labels = context.labels.labels(runs);
-  const auto at = static_cast<std::size_t>(std::find(runs.begin(), runs.end(), best) - runs.begin());
-  std::string below =
-      fmt::format("{}run {}: {}; step {}", range_text(run), run.id, labels[at], format_time(run.step_time_s));
+  std::string below = fmt::format("{}run {}: {}; step {}", range_text(run), run.id,
+                                  context.labels.label(best, runs), format_time(run.step_time_s));
   if (!context.scaling.empty()) below += fmt::format(", scaling {}", percent_text(context.scaling[best]));
   if (run.cost_usd_per_epoch) below += fmt::format(", {} an epoch", usd(*run.cost_usd_per_epoch));
   if (!run.fits) below += "; needs more memory than there is";

@@ -152,7 +152,7 @@ std::string timeline_section(const ReportContext& context, const std::vector<Ste
     const RunFigures& run = context.run(trace.run);
     if (context.results.runs.size() > 1)
       out += fmt::format("<h3>Run {}: {}</h3>\n", escaped(run.id),
-                         escaped(context.labels.labels(all_runs(context))[trace.run]));
+                         escaped(context.labels.label(trace.run, all_runs(context))));
     out += step;
   }
   if (out.empty()) return {};
