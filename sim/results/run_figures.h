@@ -91,7 +91,7 @@ class FiguresPool {
   std::unordered_map<std::string, Coordinate> coordinates_;
   std::set<std::array<double, memory_class_count>> memories_;
   static constexpr std::size_t block_places = 4096;
-  std::list<std::vector<const Coordinate*>> points_;  ///< blocks, that points lie in one after the other
+  std::list<std::vector<const Coordinate*>> points_;  ///< blocks, in which points lie one after the other
 };
 
 }  // namespace convoy::results

@@ -14,10 +14,16 @@ SweepResults::SweepResults(const Results& results)
       failed(results.failed),
       points(results.points),
       elsewhere_(&results.runs) {
+  runs.reserve(results.runs.size());
   for (const RunResult& run : results.runs) {
     runs.push_back(pool_->figures_of(run));
     note_columns(run, has_column);
   }
+}
+
+void SweepResults::reserve(std::size_t count) {
+  runs.reserve(count);
+  if (!read_) kept_.reserve(count);
 }
 
 void SweepResults::add(RunResult run) {

@@ -25,6 +25,7 @@ class SweepResults {
   /// Of runs in memory, which have to outlive it. Implicit: what writes results takes both.
   SweepResults(const Results& results);  // NOLINT(google-explicit-constructor)
 
+  void reserve(std::size_t count);  ///< for so many runs
   void add(RunResult run);
   /// The run with all that it lists.
   std::shared_ptr<const RunResult> whole(std::size_t run) const;
@@ -37,8 +38,7 @@ class SweepResults {
   std::vector<FailedPoint> failed;
   std::optional<std::int64_t> points;  ///< as in Results
   std::vector<RunFigures> runs;        ///< in the sweep's order
-  std::vector<bool>
-      has_column;  ///< of the fields that results.csv can have, those of which a run has a value
+  std::vector<bool> has_column;        ///< by field that results.csv can have: whether a run has a value
 
  private:
   ReadRun read_;

@@ -345,7 +345,7 @@ SweepResults load_sweep(Store& store, const Experiment* experiment, std::size_t 
   results.points = static_cast<std::int64_t>(subject.size);
   Sha256 rows;
   const Store::Reading reading(store);
-  results.runs.reserve(subject.points.size());  // growing would take it three times
+  results.reserve(subject.points.size());  // growing would take it three times
   for (const SweepPoint& point : subject.points) {
     const std::string id = point_id(point.position);
     const auto coordinates = [&] {

@@ -23,8 +23,8 @@ struct RunColumn {
   bool dash = false;                    ///< zero is written "-"
   bool limit = false;                   ///< a run that does not fit is marked here
   std::function<std::string(std::size_t run)> text = {};  ///< of words
-  std::function<std::optional<double>(std::size_t run)> number =
-      {};  ///< of numbers, and of words that are quantities
+  /// Of numbers, and of words that are quantities.
+  std::function<std::optional<double>(std::size_t run)> number = {};
 };
 
 /// All columns, of the context, which has to outlive them; those that no run has anything for are left out.
