@@ -11,6 +11,7 @@
 #include <limits>
 #include <stdexcept>
 #include <unordered_map>
+#include <utility>
 
 #include "sim/replay/flow_model.h"
 
@@ -68,18 +69,25 @@ void configure_simgrid() {
 /// as a moment. The engine's clock is at the first of these moments.
 class FlowModelInEngine final : public kernel::resource::Model {
  public:
-  explicit FlowModelInEngine(FlowModel& flows) : Model("convoy"), flows_(flows) {}
+  FlowModelInEngine() : Model("convoy") {}
+
+  /// The flow model that is presented from now on, until it has ended.
+  void present(FlowModel& flows) {
+    flows_ = &flows;
+    next_s_ = told_s_ = 0;
+    failure = nullptr;
+  }
 
   double next_occurring_event(double /*now*/) override {
     if (failure) return -1;
-    next_s_ = flows_.next_event_s();
+    next_s_ = flows_->next_event_s();
     return next_s_ < never ? std::max(0.0, next_s_ - told_s_) : -1;
   }
   /// @param delta what next_occurring_event returned, since nothing else happens in this engine
   void update_actions_state(double /*now*/, double /*delta*/) override {
     told_s_ = next_s_;
     try {
-      for (int moment = 0; moment < moments_a_round && flows_.advance(); ++moment) continue;
+      for (int moment = 0; moment < moments_a_round && flows_->advance(); ++moment) continue;
     } catch (...) {  // must not pass through SimGrid
       failure = std::current_exception();
     }
@@ -91,7 +99,7 @@ class FlowModelInEngine final : public kernel::resource::Model {
   static constexpr double never = std::numeric_limits<double>::infinity();
   static constexpr int moments_a_round = 256;
 
-  FlowModel& flows_;
+  FlowModel* flows_ = nullptr;
   double next_s_ = 0, told_s_ = 0;  ///< when the engine is to be next; when it is
 };
 
@@ -105,6 +113,35 @@ std::unique_ptr<sg4::Engine> make_simgrid_engine() {
   configure_simgrid();
   return engine;
 }
+
+/// SimGrid's engine as flow models use it, one after the other. It stays for the next one: in SimGrid 3.32, each engine that goes
+/// leaves a kilobyte behind, of which a sweep of a million points would fill a gigabyte. Its clock goes on, and a flow
+/// model has a clock of its own.
+class EngineOfFlows {
+ public:
+  static void run(FlowModel& flows) {
+    if (!kept()) kept() = new EngineOfFlows;  // NOLINT: at the end of the program, SimGrid clears itself away
+    FlowModelInEngine& model = *kept()->model_;
+    model.present(flows);
+    kept()->engine_->run();
+    if (model.failure) std::rethrow_exception(std::exchange(model.failure, nullptr));
+  }
+  /// For an engine of another kind: there can be one at a time.
+  static void make_room() { delete std::exchange(kept(), nullptr); }
+
+ private:
+  EngineOfFlows() : engine_(make_simgrid_engine()), model_(std::make_shared<FlowModelInEngine>()) {
+    (new ScriptedZone("convoy"))->seal();  // SimGrid has no engine without a zone, and owns it
+    engine_->add_model(model_);
+  }
+  static EngineOfFlows*& kept() {
+    static EngineOfFlows* engine = nullptr;
+    return engine;
+  }
+
+  std::unique_ptr<sg4::Engine> engine_;
+  std::shared_ptr<FlowModelInEngine> model_;
+};
 
 }  // namespace
 
@@ -147,14 +184,7 @@ struct Engine::OwnLinks final : Engine::Impl {
   void set_bandwidth(std::uint32_t link, double bandwidth_Bps) override {
     flows.set_bandwidth(link, bandwidth_Bps);
   }
-  void run() override {
-    const std::unique_ptr<sg4::Engine> engine = make_simgrid_engine();
-    (new ScriptedZone("convoy"))->seal();  // SimGrid has no engine without a zone, and owns it
-    const auto model = std::make_shared<FlowModelInEngine>(flows);
-    engine->add_model(model);
-    engine->run();
-    if (model->failure) std::rethrow_exception(model->failure);
-  }
+  void run() override { EngineOfFlows::run(flows); }
 };
 
 struct Engine::SimgridLinks final : Engine::Impl {
@@ -279,8 +309,10 @@ Engine::Engine(const std::vector<double>& link_bandwidth_Bps, double largest_flo
     impl_ = std::make_unique<FreeLinks>(link_bandwidth_Bps);
   else if (model == NetworkModel::convoy)
     impl_ = std::make_unique<OwnLinks>(link_bandwidth_Bps);
-  else
+  else {
+    EngineOfFlows::make_room();
     impl_ = std::make_unique<SimgridLinks>(link_bandwidth_Bps, largest_flow_bytes);
+  }
   clock_s_ = impl_->clock_s;
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <random>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -269,6 +271,23 @@ TEST_CASE("engines one after the other start at zero and give the same times") {
     CHECK(engine_ends_s({3e9, 10e9}, flows) == first_s);
     check_same(engine_ends_s({3e9, 10e9}, flows, NetworkModel::simgrid), first_s);
   }
+}
+
+TEST_CASE("an engine leaves nothing behind for the next one: neither memory, nor what it failed with") {
+  const std::vector<TestFlow> flows{{0, 3e6, {0}}, {1e-4, 6e6, {0, 1}}, {0, 17e6, {1}}};
+  const std::vector<double> first_s = engine_ends_s({3e9, 10e9}, flows);
+  const auto run_many = [&] {
+    for (int i = 0; i < 1000; ++i) engine_ends_s({3e9, 10e9}, flows);
+    return static_cast<double>(::mallinfo2().uordblks);
+  };
+  const double before = run_many();
+  CHECK(run_many() - before < 1000 * 16);  // bytes; 0 under sanitizers, which have a heap of their own
+
+  Engine failing({1e9}, 1);
+  failing.after(1e-3, [] { throw std::runtime_error("a callback's"); });
+  failing.after(2e-3, [] { FAIL("after the end"); });
+  CHECK_THROWS_WITH(failing.run(), "a callback's");
+  CHECK(engine_ends_s({3e9, 10e9}, flows) == first_s);
 }
 
 namespace {
