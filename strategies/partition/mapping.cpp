@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "strategies/partition/fenwick.h"
+#include "strategies/partition/cluster_messages.h"
+#include "strategies/partition/window_loads.h"
 
 namespace convoy::inline partition {
 namespace {
@@ -13,14 +14,14 @@ namespace {
 /// (constants, reads of variables) that should follow what they feed.
 constexpr std::uint32_t first_levels = 5;
 
-/// Values that the load trees of all parts may have together; with more, neighbouring levels are one.
-constexpr std::size_t largest_trees = 50'000'000;
-
 /// A pass over a window that maps less than this share of it is the window's last.
 constexpr double worth_repeating = 0.01;
 
+/// A cluster's slack: where it can run without delaying anyone.
 struct Window {
-  std::uint32_t from, to;  ///< levels in which a cluster can run without delaying anyone
+  std::uint32_t from, to;  ///< positions in the order of the levels
+  std::uint32_t width;     ///< levels
+  double work_us;          ///< of all that is in it, mapped or not
 };
 
 class Mapper {
@@ -29,21 +30,17 @@ class Mapper {
       : task_(task),
         dag_(task.dag),
         slices_(slices),
+        talk_(dag_, slices, message_costs(dag_, task.link)),
         part_of_(slices.clusters.size(), no_part),
-        load_(find_levels(), task.parts + 1) {
-    for (std::uint32_t c = 0; c < part_of_.size(); ++c) {
-      work_.push_back(0);
-      for (const NodeId v : slices_.clusters[c]) {
-        work_.back() += dag_.time_us(v);
-        load_.add(level_[v], task_.parts, dag_.time_us(v));
-      }
+        load_(sort_by_level(), task.parts),
+        messages_(slices.clusters.size()),
+        known_(slices.clusters.size()),
+        with_part_us_(task.parts) {
+    find_windows();
+    for (const std::vector<NodeId>& cluster : slices_.clusters) {
+      work_us_.push_back(0);
+      for (const NodeId v : cluster) work_us_.back() += load_.work_us(position_[v]);
     }
-    const std::vector<double> message_us = message_costs(dag_, task.link);
-    for (NodeId v = 0; v < dag_.size(); ++v)
-      seen_.push_back({message_us[v], task_.parts + slices_.cluster_of[v]});
-    with_part_.resize(task_.parts);
-    messages_.resize(slices_.clusters.size());
-    for (std::uint32_t c = 0; c < part_of_.size(); ++c) window_.push_back(window_of(c));
     for (Part k = 0; k < slices_.primaries; ++k) assign(k, k);
   }
 
@@ -67,45 +64,57 @@ class Mapper {
   }
 
  private:
-  /// Levels are the different values of top_us, in order. Their number.
-  std::uint32_t find_levels() {
-    tops_ = slices_.top_us;
-    std::sort(tops_.begin(), tops_.end());
-    tops_.erase(std::unique(tops_.begin(), tops_.end()), tops_.end());
-    merged_ = static_cast<std::uint32_t>(tops_.size() * task_.parts / largest_trees + 1);
-    levels_ = static_cast<std::uint32_t>(tops_.size() / merged_ + 1);
+  /// Levels are the different values of top_us, in order; positions are nodes by their levels. The work at
+  /// each position.
+  std::vector<double> sort_by_level() {
+    std::vector<std::pair<double, NodeId>> by_top;
+    by_top.reserve(dag_.size());
+    for (NodeId v = 0; v < dag_.size(); ++v) by_top.emplace_back(slices_.top_us[v], v);
+    std::sort(by_top.begin(), by_top.end());
+    position_.resize(dag_.size());
     level_.resize(dag_.size());
-    for (NodeId v = 0; v < dag_.size(); ++v) level_[v] = level_at(slices_.top_us[v]);
-    return levels_;
+    std::vector<double> work_us;
+    work_us.reserve(dag_.size());
+    for (const auto& [top_us, v] : by_top) {
+      const auto position = static_cast<std::uint32_t>(work_us.size());
+      if (tops_us_.empty() || top_us > tops_us_.back()) {
+        tops_us_.push_back(top_us);
+        level_begin_.push_back(position);
+      }
+      level_[v] = static_cast<std::uint32_t>(tops_us_.size() - 1);
+      position_[v] = position;
+      work_us.push_back(dag_.time_us(v));
+    }
+    level_begin_.resize(tops_us_.size() + 2, dag_.size());  // one level is beyond the last
+    return work_us;
   }
   std::uint32_t level_at(double time_us) const {
-    const auto at = std::lower_bound(tops_.begin(), tops_.end(), time_us);
-    return static_cast<std::uint32_t>(at - tops_.begin()) / merged_;
+    return static_cast<std::uint32_t>(std::lower_bound(tops_us_.begin(), tops_us_.end(), time_us) -
+                                      tops_us_.begin());
   }
 
-  Window window_of(std::uint32_t cluster) const {
-    const NodeId head = slices_.clusters[cluster].front(), tail = slices_.clusters[cluster].back();
-    double from = 0;
-    for (const NodeId u : dag_.parents(head)) from = std::max(from, slices_.top_us[u] + dag_.time_us(u));
-    std::uint32_t to = levels_;
-    for (const NodeId w : dag_.children(tail)) to = std::min(to, level_[w]);
-    return {level_at(from), std::max(to, level_[tail] + 1)};
+  void find_windows() {
+    std::vector<double> work_before_us{0};  // each position
+    work_before_us.reserve(dag_.size() + 1);
+    for (NodeId i = 0; i < dag_.size(); ++i)
+      work_before_us.push_back(work_before_us.back() + load_.work_us(i));
+    for (const std::vector<NodeId>& cluster : slices_.clusters) {
+      const NodeId head = cluster.front(), tail = cluster.back();
+      double ready_us = 0;
+      for (const NodeId u : dag_.parents(head))
+        ready_us = std::max(ready_us, slices_.top_us[u] + dag_.time_us(u));
+      auto wanted = static_cast<std::uint32_t>(tops_us_.size() + 1);
+      for (const NodeId w : dag_.children(tail)) wanted = std::min(wanted, level_[w]);
+      const std::uint32_t from = level_at(ready_us), to = std::max(wanted, level_[tail] + 1);
+      window_.push_back({level_begin_[from], level_begin_[to], to - from,
+                         work_before_us[level_begin_[to]] - work_before_us[level_begin_[from]]});
+    }
   }
 
   void assign(std::uint32_t cluster, Part part) {
     part_of_[cluster] = part;
-    for (const NodeId v : slices_.clusters[cluster]) {
-      load_.add(level_[v], part, dag_.time_us(v));
-      load_.add(level_[v], task_.parts, -dag_.time_us(v));
-      seen_[v].where = part;
-      for (const NodeId w : dag_.children(v)) forget_messages(w);
-      for (const NodeId u : dag_.parents(v)) forget_messages(u);
-    }
-  }
-
-  /// Those of the node's cluster; nobody asks for them again once it is mapped.
-  void forget_messages(NodeId v) {
-    if (seen_[v].where >= task_.parts) messages_[seen_[v].where - task_.parts].known = false;
+    for (const NodeId v : slices_.clusters[cluster]) load_.give(position_[v], part);
+    for (const std::uint32_t other : talk_.others(cluster)) known_[other] = false;
   }
 
   using Rule = Part (Mapper::*)(std::uint32_t);
@@ -117,8 +126,7 @@ class Mapper {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> open;  // width of the window, cluster
     for (std::size_t i = 0; i < count; ++i) {
       if (part_of_[clusters[i]] != no_part) continue;
-      const Window& slack = window_[clusters[i]];
-      open.emplace_back(slack.to - slack.from, clusters[i]);
+      open.emplace_back(window_[clusters[i]].width, clusters[i]);
     }
     std::stable_sort(open.begin(), open.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -133,74 +141,66 @@ class Mapper {
     }
   }
 
-  /// What a node's neighbours look at, side by side: its output's message, and its part or, while it has none,
-  /// task_.parts + its cluster.
-  struct Seen {
-    double message_us;
-    std::uint32_t where;
-  };
-
   /// Of a cluster, where its neighbours are mapped as they were.
   struct Messages {
-    Part part = 0;                  ///< most are with it
-    bool known = false;             ///< since the last neighbour was mapped
-    double with_part = 0, all = 0;  ///< with that part, and with all and the no_part
-    double largest_free = 0;        ///< of the no_part cluster that most are with
+    Part part;                    ///< most are with it
+    double with_part_us, all_us;  ///< with that part, and with all parts and unmapped clusters
+    double largest_unmapped_us;   ///< of the unmapped cluster that most are with
   };
 
-  /// The messages between a cluster and each part and each no_part cluster, weighed anew where need be.
+  /// The messages between a cluster and each part and each unmapped cluster, weighed anew where a neighbour
+  /// was mapped since they were last.
   const Messages& messages(std::uint32_t cluster) {
     Messages& result = messages_[cluster];
-    if (result.known) return result;
-    weigh_messages(cluster);
-    result.part =
-        static_cast<Part>(std::max_element(with_part_.begin(), with_part_.end()) - with_part_.begin());
-    result.with_part = with_part_[result.part];
-    result.all = std::accumulate(with_part_.begin(), with_part_.end(), all_free_);
-    result.largest_free = largest_free_;
-    result.known = true;
+    if (known_[cluster]) return result;
+    const double unmapped_us = weigh_messages(cluster, result.largest_unmapped_us);
+    const auto most = std::max_element(with_part_us_.begin(), with_part_us_.end());
+    result.part = static_cast<Part>(most - with_part_us_.begin());
+    result.with_part_us = *most;
+    result.all_us = std::accumulate(with_part_us_.begin(), with_part_us_.end(), unmapped_us);
+    known_[cluster] = true;
     return result;
   }
 
-  /// Sums up the messages between a no_part cluster and each part (with_part_) and each other no_part
-  /// cluster (largest_free_, all_free_).
-  void weigh_messages(std::uint32_t cluster) {
-    std::fill(with_part_.begin(), with_part_.end(), 0);
-    with_free_.clear();
-    const auto add = [&](std::uint32_t where, double cost) {
-      if (where < task_.parts)
-        with_part_[where] += cost;
-      else if (where != task_.parts + cluster)
-        with_free_.emplace_back(where, cost);
-    };
-    for (const NodeId v : slices_.clusters[cluster]) {
-      for (const NodeId w : dag_.children(v)) add(seen_[w].where, seen_[v].message_us);
-      for (const NodeId u : dag_.parents(v)) add(seen_[u].where, seen_[u].message_us);
+  /// Sums up the messages between a cluster and each part (with_part_us_), and each unmapped cluster.
+  double weigh_messages(std::uint32_t cluster, double& largest_unmapped_us) {
+    std::fill(with_part_us_.begin(), with_part_us_.end(), 0);
+    with_unmapped_.clear();
+    const auto others = talk_.others(cluster);
+    const auto costs_us = talk_.costs_us(cluster);
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      const Part part = part_of_[others[i]];
+      if (part == no_part)
+        with_unmapped_.emplace_back(others[i], costs_us[i]);
+      else
+        with_part_us_[part] += costs_us[i];
     }
-    std::sort(with_free_.begin(), with_free_.end());
-    largest_free_ = all_free_ = 0;
-    double sum = 0;
-    for (std::size_t i = 0; i < with_free_.size(); ++i) {
-      sum = (i > 0 && with_free_[i].first == with_free_[i - 1].first ? sum : 0) + with_free_[i].second;
-      largest_free_ = std::max(largest_free_, sum);
-      all_free_ += with_free_[i].second;
+    std::sort(with_unmapped_.begin(), with_unmapped_.end());
+    largest_unmapped_us = 0;
+    double all_us = 0, sum_us = 0;
+    for (std::size_t i = 0; i < with_unmapped_.size(); ++i) {
+      const auto& [other, cost_us] = with_unmapped_[i];
+      sum_us = (i > 0 && other == with_unmapped_[i - 1].first ? sum_us : 0) + cost_us;
+      largest_unmapped_us = std::max(largest_unmapped_us, sum_us);
+      all_us += cost_us;
     }
+    return all_us;
   }
+
   /// The part that the cluster talks to most, where that costs no time there.
   Part merges(std::uint32_t cluster) {
     const Messages& with = messages(cluster);
     const Part part = with.part;
-    const double saved = with.with_part;
-    if (saved <= task_.link.latency_us || saved < with.largest_free) return no_part;
+    const double saved = with.with_part_us;
+    if (saved <= task_.link.latency_us || saved < with.largest_unmapped_us) return no_part;
     const Window& slack = window_[cluster];
-    load_.sum(slack.from, slack.to, in_window_);
-    const auto unmapped = in_window_.begin() + task_.parts;
-    const double most = *std::max_element(in_window_.begin(), unmapped);
-    const double least = *std::min_element(in_window_.begin(), unmapped);
-    const double all = std::accumulate(in_window_.begin(), unmapped, 0.0);
-    const double work = work_[cluster], open = *unmapped;
-    const double after = in_window_[part] + work;
-    const bool balanced = after <= (all + open) / task_.parts;
+    load_.sum(slack.from, slack.to, in_window_us_);
+    const double most = *std::max_element(in_window_us_.begin(), in_window_us_.end());
+    const double least = *std::min_element(in_window_us_.begin(), in_window_us_.end());
+    const double mapped = std::accumulate(in_window_us_.begin(), in_window_us_.end(), 0.0);
+    const double work = work_us_[cluster], open = slack.work_us - mapped;
+    const double after = in_window_us_[part] + work;
+    const bool balanced = after <= slack.work_us / task_.parts;
     const bool not_later =
         after <= std::max(most, least + work + saved + task_.link.latency_us + open / task_.parts);
     const bool cheaper = after <= work + saved;
@@ -211,16 +211,17 @@ class Mapper {
   /// For graphs whose messages dominate: the part that more than half of its messages are with.
   Part saves_messages(std::uint32_t cluster) {
     const Messages& with = messages(cluster);
-    return with.with_part > std::max(with.all / 2, with.all / task_.parts) ? with.part : no_part;
+    return with.with_part_us > std::max(with.all_us / 2, with.all_us / task_.parts) ? with.part : no_part;
   }
 
   Part cheapest(std::uint32_t cluster) {
-    weigh_messages(cluster);
-    load_.sum(window_[cluster].from, window_[cluster].to, in_window_);
+    double largest_unmapped_us;
+    weigh_messages(cluster, largest_unmapped_us);
+    load_.sum(window_[cluster].from, window_[cluster].to, in_window_us_);
     Part best = 0;
     double best_cost = 0;
     for (Part k = 0; k < task_.parts; ++k) {
-      const double cost = in_window_[k] - with_part_[k];
+      const double cost = in_window_us_[k] - with_part_us_[k];
       if (k == 0 || cost < best_cost) best = k, best_cost = cost;
     }
     return best;
@@ -229,17 +230,18 @@ class Mapper {
   const PartitionTask& task_;
   const Dag& dag_;
   const Slices& slices_;
-  std::vector<double> tops_, work_;
-  std::vector<Part> part_of_;
-  std::uint32_t levels_ = 0, merged_ = 1;
-  std::vector<std::uint32_t> level_;
-  FenwickTree load_;                ///< by level, of each part and, last, of what is not mapped yet
-  std::vector<Window> window_;      ///< of each cluster
-  std::vector<Messages> messages_;  ///< of each cluster
-  std::vector<Seen> seen_;          ///< of each node
-  std::vector<double> with_part_, in_window_;
-  std::vector<std::pair<std::uint32_t, double>> with_free_;
-  double largest_free_ = 0, all_free_ = 0;
+  const ClusterMessages talk_;
+  std::vector<Part> part_of_;                    ///< of each cluster
+  std::vector<double> tops_us_;                  ///< of each level
+  std::vector<std::uint32_t> level_begin_;       ///< position of each level's first node
+  std::vector<std::uint32_t> level_, position_;  ///< of each node
+  WindowLoads load_;                             ///< by position
+  std::vector<Window> window_;                   ///< of each cluster
+  std::vector<double> work_us_;                  ///< of each cluster
+  std::vector<Messages> messages_;               ///< of each cluster
+  std::vector<char> known_;  ///< whether messages_ are as the cluster's neighbours are mapped
+  std::vector<double> with_part_us_, in_window_us_;
+  std::vector<std::pair<std::uint32_t, double>> with_unmapped_;
 };
 
 }  // namespace
