@@ -80,7 +80,7 @@ class MemoryPhase {
   double fullest(const Placement& placement) const { return fullest_part(emulate(placement)); }
   /// Whether fullest() is within the limit, without more schedules than it takes to see that.
   bool fits(const Placement& placement) const {
-    const ScheduleWays ways(judge_, task_.link, placement);
+    ScheduleWays ways(judge_, task_.link, placement);
     for (int way = 0; way < ScheduleWays::count; ++way)
       if (fullest_part(emulate_memory(dag_, task_.link, task_.parts, placement, ways.schedule(way))) <=
           limit_)

@@ -25,6 +25,7 @@ struct PartitionTask {
 struct PartitionAnswer {
   Placement placement;
   std::optional<Schedule> schedule;  ///< its own order, where that is not the order of readiness
+  std::optional<Schedule> ready = std::nullopt;  ///< in the order of readiness, where it has been found
 };
 
 /// A row of the table of methods.

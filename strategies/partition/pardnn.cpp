@@ -22,6 +22,12 @@ Placement sliced_and_mapped(const PartitionTask& task, const ReadyOrder& judge) 
   return placement;
 }
 
+PartitionAnswer with_schedules(const PartitionTask& task, ReadyOrder& judge, Placement placement) {
+  Schedule schedule = schedule_within_memory(task, judge, placement);
+  Schedule ready = judge.schedule(placement);
+  return {std::move(placement), std::move(schedule), std::move(ready)};
+}
+
 }  // namespace
 
 PartitionAnswer partition_pardnn(const PartitionTask& task) {
@@ -32,16 +38,14 @@ PartitionAnswer partition_pardnn(const PartitionTask& task) {
     if (task.refine) placement = refine(judge, std::move(placement));
     placement = fit_memory(task, judge, std::move(placement));
   }
-  Schedule schedule = schedule_within_memory(task, judge, placement);
-  return {std::move(placement), std::move(schedule)};
+  return with_schedules(task, judge, std::move(placement));
 }
 
 PartitionAnswer partition_pardnn_published(const PartitionTask& task) {
   ReadyOrder judge(task.dag, task.link, task.parts);
   Placement placement(task.dag.size());
   if (task.parts > 1) placement = move_until_it_fits(task, judge, sliced_and_mapped(task, judge));
-  Schedule schedule = schedule_within_memory(task, judge, placement);
-  return {std::move(placement), std::move(schedule)};
+  return with_schedules(task, judge, std::move(placement));
 }
 
 }  // namespace convoy::partition

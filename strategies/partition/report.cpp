@@ -28,15 +28,17 @@ double cut_bytes(const Dag& dag, const Placement& placement) {
 }
 
 double load_imbalance(const Dag& dag, Part parts, const Placement& placement) {
-  std::vector<double> work(parts);
-  for (NodeId v = 0; v < dag.size(); ++v) work[placement[v]] += dag.time_us(v);
   if (dag.total_time_us() == 0) return 1;
-  return *std::max_element(work.begin(), work.end()) / (dag.total_time_us() / parts);
+  return busiest_us(dag, parts, placement) / (dag.total_time_us() / parts);
+}
+
+Schedule ready_schedule(const PartitionTask& task, const PartitionAnswer& answer) {
+  if (answer.ready) return *answer.ready;
+  return ReadyOrder(task.dag, task.link, task.parts).schedule(answer.placement);
 }
 
 Schedule own_schedule(const PartitionTask& task, const PartitionAnswer& answer) {
-  if (answer.schedule) return *answer.schedule;
-  return ReadyOrder(task.dag, task.link, task.parts).schedule(answer.placement);
+  return answer.schedule ? *answer.schedule : ready_schedule(task, answer);
 }
 
 PartitionReport report_partition(const PartitionTask& task, std::string method,
@@ -44,7 +46,7 @@ PartitionReport report_partition(const PartitionTask& task, std::string method,
   PartitionReport report;
   report.method = std::move(method);
   report.parts = task.parts;
-  const Schedule ready = ReadyOrder(task.dag, task.link, task.parts).schedule(answer.placement);
+  const Schedule ready = ready_schedule(task, answer);
   const Schedule& own = answer.schedule ? *answer.schedule : ready;
   report.ready_order_makespan_us = ready.makespan_us;
   report.schedule_makespan_us = own.makespan_us;

@@ -30,6 +30,9 @@ struct PartitionReport {
 PartitionReport report_partition(const PartitionTask& task, std::string method,
                                  const PartitionAnswer& answer);
 
+/// The answer's placement in the order of readiness.
+Schedule ready_schedule(const PartitionTask& task, const PartitionAnswer& answer);
+
 /// The method's own schedule, or that in the order of readiness where it has none.
 Schedule own_schedule(const PartitionTask& task, const PartitionAnswer& answer);
 

@@ -184,21 +184,29 @@ std::vector<double> placed_bottom_levels(const Dag& dag, const std::vector<doubl
   return level;
 }
 
-ScheduleWays::ScheduleWays(ReadyOrder& ready, const PartLink& link, const Placement& placement)
-    : ready_(ready),
-      link_(link),
-      placement_(placement),
-      level_(placed_bottom_levels(ready.dag(), ready.message_us(), placement)) {}
+double busiest_us(const Dag& dag, Part parts, const Placement& placement) {
+  std::vector<double> work_us(parts);
+  for (NodeId v = 0; v < dag.size(); ++v) work_us[placement[v]] += dag.time_us(v);
+  return *std::max_element(work_us.begin(), work_us.end());
+}
 
-Schedule ScheduleWays::schedule(int way) const {
+ScheduleWays::ScheduleWays(ReadyOrder& ready, const PartLink& link, const Placement& placement)
+    : ready_(ready), link_(link), placement_(placement) {}
+
+const std::vector<double>& ScheduleWays::level() {
+  if (level_.empty()) level_ = placed_bottom_levels(ready_.dag(), ready_.message_us(), placement_);
+  return level_;
+}
+
+Schedule ScheduleWays::schedule(int way) {
   const Dag& dag = ready_.dag();
   switch (way) {
     case 0:
       return ready_.schedule(placement_);
     case 1:
-      return schedule_by_priority(dag, link_, ready_.parts(), placement_, level_);
+      return schedule_by_priority(dag, link_, ready_.parts(), placement_, level());
     case 2: {
-      const auto by_level = longest_first(dag.order(), [&](NodeId v) { return level_[v]; });
+      const auto by_level = longest_first(dag.order(), [&](NodeId v) { return level()[v]; });
       return schedule_by_insertion(dag, link_, ready_.parts(), placement_, by_level);
     }
     default: {
@@ -210,17 +218,21 @@ Schedule ScheduleWays::schedule(int way) const {
 }
 
 std::vector<Schedule> schedules_of(ReadyOrder& ready, const PartLink& link, const Placement& placement) {
-  const ScheduleWays ways(ready, link, placement);
+  ScheduleWays ways(ready, link, placement);
   std::vector<Schedule> schedules;
   for (int way = 0; way < ScheduleWays::count; ++way) schedules.push_back(ways.schedule(way));
   return schedules;
 }
 
 Schedule best_schedule(ReadyOrder& ready, const PartLink& link, const Placement& placement) {
-  std::vector<Schedule> all = schedules_of(ready, link, placement);
-  return std::move(*std::min_element(all.begin(), all.end(), [](const Schedule& a, const Schedule& b) {
-    return a.makespan_us < b.makespan_us;
-  }));
+  const double least_us = busiest_us(ready.dag(), ready.parts(), placement);
+  ScheduleWays ways(ready, link, placement);
+  Schedule best = ways.schedule(0);
+  for (int way = 1; way < ScheduleWays::count && best.makespan_us > least_us; ++way) {
+    Schedule other = ways.schedule(way);
+    if (other.makespan_us < best.makespan_us) best = std::move(other);
+  }
+  return best;
 }
 
 }  // namespace convoy::partition

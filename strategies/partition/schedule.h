@@ -96,19 +96,25 @@ class ScheduleWays {
   ScheduleWays(ReadyOrder& ready, const PartLink& link, const Placement& placement);
   static constexpr int count = 4;
   /// @param way 0 to count - 1
-  Schedule schedule(int way) const;
+  Schedule schedule(int way);
 
  private:
+  const std::vector<double>& level();
+
   ReadyOrder& ready_;
   PartLink link_;
   const Placement& placement_;
-  std::vector<double> level_;  ///< placed_bottom_levels
+  std::vector<double> level_;  ///< placed_bottom_levels, once they are asked for
 };
 
 /// A placement scheduled in all of these ways.
 std::vector<Schedule> schedules_of(ReadyOrder& ready, const PartLink& link, const Placement& placement);
 
-/// The shortest of them: a partitioner's own order on each part.
+/// Work of the busiest part: no schedule of the placement is shorter.
+double busiest_us(const Dag& dag, Part parts, const Placement& placement);
+
+/// The first of them that is shortest: a partitioner's own order on each part. Those after one that is as short
+/// as the work of the busiest part are not made.
 Schedule best_schedule(ReadyOrder& ready, const PartLink& link, const Placement& placement);
 
 }  // namespace convoy::partition

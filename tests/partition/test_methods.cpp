@@ -67,6 +67,25 @@ TEST_CASE("every method places every node, reports a true makespan, and stays ab
       }
 }
 
+TEST_CASE("the order of readiness that a method has found is that of its placement [law]") {
+  int found = 0;
+  for (const Dag& dag : some_graphs())
+    for (const PartitionMethod& method : methods())
+      for (const bool within_memory : {false, true}) {
+        CAPTURE(method.name);
+        PartitionTask task = task_of(dag, 3);
+        if (within_memory) task.memory_bytes = 2e7;
+        const PartitionAnswer answer = method.run(task);
+        if (!answer.ready) continue;
+        ++found;
+        const Schedule schedule = ReadyOrder(dag, task.link, 3).schedule(answer.placement);
+        CHECK(answer.ready->makespan_us == schedule.makespan_us);
+        CHECK(answer.ready->start_us == schedule.start_us);
+        CHECK(answer.ready->finish_us == schedule.finish_us);
+      }
+  CHECK(found > 0);
+}
+
 TEST_CASE("every method answers the same again") {
   for (const Dag& dag : some_graphs())
     for (const PartitionMethod& method : methods()) {

@@ -160,12 +160,17 @@ TEST_CASE("every way of scheduling is a schedule, and none is shorter than the l
       const Schedule priority = schedule_by_priority(dag, cable, parts, placement, level);
       const Schedule insertion = schedule_by_insertion(dag, cable, parts, placement, dag.order());
       const Schedule best = best_schedule(order, cable, placement);
-      REQUIRE(schedules_of(order, cable, placement).size() == ScheduleWays::count);
+      const std::vector<Schedule> all = schedules_of(order, cable, placement);
+      REQUIRE(all.size() == ScheduleWays::count);
       for (const Schedule* schedule : {&ready, &priority, &insertion, &best}) {
         check_valid(dag, placement, parts, *schedule);
         CHECK(schedule->makespan_us >= lower_bound_us(dag, parts));
       }
       CHECK(best.makespan_us <= std::min(ready.makespan_us, priority.makespan_us));
+      for (const Schedule& schedule : all) {
+        CHECK(best.makespan_us <= schedule.makespan_us);
+        CHECK(schedule.makespan_us >= busiest_us(dag, parts, placement));
+      }
     }
   }
 }
