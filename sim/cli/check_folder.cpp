@@ -52,12 +52,13 @@ Exit check_folder(const std::string& folder) {
   std::string troubles;
   std::size_t sound = 0;
   for (const SweepPoint& point : subject.points) {
-    const std::string trouble = trouble_of(*store, point.key);
+    const std::string trouble = trouble_of(*store, point.key.text());
     if (trouble.empty())
       ++sound;
     else
       troubles += fmt::format(
-          "  {} {}\n", clean(point_text(point.position, parse_yaml(point.text, source.name()).entries)),
+          "  {} {}\n",
+          clean(point_text(point.position, parse_yaml(subject.text(point.position), source.name()).entries)),
           clean(trouble));
   }
   write_stdout([&](std::ostream& out) {

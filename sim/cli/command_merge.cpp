@@ -38,7 +38,7 @@ StoreSubject subject_of(const std::string& folder) {
                      "has no results.sqlite; `convoy merge` takes folders of `convoy run --shard`");
   ShardStore shard(folder);
   if (shard.store->empty()) throw InputError({folder, 0, 0}, "its results.sqlite has no sweep");
-  return shard.store->subject();
+  return with_texts_in_memory(shard.store->subject());
 }
 
 void add_points(const std::string& folder, Store& store) {

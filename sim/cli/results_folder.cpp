@@ -75,7 +75,7 @@ std::string digest_of_files(const OutputFolder& folder) try {
 }
 
 bool have_common_points(const StoreSubject& a, const StoreSubject& b) {
-  std::set<std::string_view> keys;
+  std::set<PointKey> keys;
   for (const SweepPoint& point : a.points) keys.insert(point.key);
   return std::ranges::any_of(b.points, [&](const SweepPoint& point) { return keys.contains(point.key); });
 }

@@ -12,27 +12,33 @@ const DeviceResult* fullest_device(const RunResult& run) {
   return fullest == run.per_device.end() ? nullptr : &*fullest;
 }
 
-/// The value with this key: `value`, where there was none.
-template <class Value>
-const Value& kept_by(std::unordered_map<std::string, Value>& all, std::string key, const Value& value) {
-  return all.try_emplace(std::move(key), value).first->second;
-}
-
 }  // namespace
 
-const std::vector<std::string>& FiguresPool::kept(const std::vector<std::string>& texts) {
+const RunWords& FiguresPool::words_of(const RunResult& run) {
+  const SoftwareResult& software = run.software;
   std::string key;
-  for (const std::string& text : texts) (key += text) += '\0';
-  return kept_by(lists_, std::move(key), texts);
-}
-
-const SoftwareResult& FiguresPool::kept(const SoftwareResult& software) {
-  const auto known = std::ranges::find(software_, software);
-  return known == software_.end() ? software_.emplace_back(software) : *known;
+  for (const std::string* text :
+       {&run.model, &run.cluster, &run.strategy, &run.servers, &run.device_type, &run.bottleneck.kind,
+        &run.bottleneck.name, &software.framework, &software.execution, &software.layout, &software.precision,
+        &software.update, &software.transport, &software.launches, &software.input})
+    (key += *text) += '\0';
+  key += software.transport_assumed ? "assumed" : "";
+  for (const std::vector<std::string>* list : {&run.algorithms, &run.warnings}) {
+    for (const std::string& text : *list) (key += text) += '\0';
+    key += '\1';
+  }
+  const double level = run.interval ? run.interval->level : 0;
+  key += std::to_string(level);
+  return words_
+      .try_emplace(std::move(key), RunWords{run.model, run.cluster, run.strategy, run.servers,
+                                            run.device_type, run.algorithms, run.warnings, software,
+                                            run.bottleneck.kind, run.bottleneck.name, level})
+      .first->second;
 }
 
 const Coordinate& FiguresPool::kept(const Coordinate& coordinate) {
-  return kept_by(coordinates_, coordinate.first + '\0' + to_yaml(coordinate.second), coordinate);
+  return coordinates_.try_emplace(coordinate.first + '\0' + to_yaml(coordinate.second), coordinate)
+      .first->second;
 }
 
 const std::array<double, memory_class_count>& FiguresPool::kept(
@@ -51,19 +57,12 @@ PooledPoint FiguresPool::kept(const std::vector<Coordinate>& point) {
 
 RunFigures FiguresPool::figures_of(const RunResult& run) {
   const DeviceResult* const fullest = fullest_device(run);
-  std::optional<RunFigures::Interval> interval;
-  if (run.interval)
-    interval = {run.interval->level, run.interval->step_time_s, run.interval->throughput_images_per_s};
+  const IntervalResult interval = run.interval.value_or(IntervalResult{});
   return {.id = run.id,
           .point = kept(run.point),
-          .model = kept(run.model),
-          .cluster = kept(run.cluster),
-          .strategy = kept(run.strategy),
-          .servers = kept(run.servers),
-          .device_type = kept(run.device_type),
-          .algorithms = kept(run.algorithms),
-          .warnings = kept(run.warnings),
-          .software = kept(run.software),
+          .words = words_of(run),
+          .bottleneck_sentence = kept(run.bottleneck.text),
+          .bottleneck_utilization = run.bottleneck.utilization,
           .devices = run.devices,
           .global_batch = run.global_batch,
           .step_time_s = run.step_time_s,
@@ -82,11 +81,11 @@ RunFigures FiguresPool::figures_of(const RunResult& run) {
           .peak_memory_bytes = run.peak_memory_bytes,
           .device_memory_bytes = run.device_memory_bytes,
           .process_memory_bytes = run.process_memory_bytes,
-          .interval = interval,
-          .bottleneck = {kept(run.bottleneck.kind), kept(run.bottleneck.name), run.bottleneck.utilization,
-                         kept(run.bottleneck.text)},
+          .step_interval_s = interval.step_time_s,
+          .throughput_interval_images_per_s = interval.throughput_images_per_s,
           .fullest_memory = fullest ? &kept(fullest->memory) : nullptr,
           .fits = run.fits,
+          .has_interval = run.interval.has_value(),
           .has_phases = run.phases.size() > 1,
           .has_changes = !run.reconfigurations.empty(),
           .has_stages = !run.stages.empty(),

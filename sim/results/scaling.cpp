@@ -11,7 +11,7 @@ namespace {
 
 /// What the point of a run has in common with those with which it is compared.
 std::string group_of(const RunFigures& run) {
-  std::string key = run.model + '\n' + run.device_type;
+  std::string key = run.words.model + '\n' + run.words.device_type;
   for (const auto& [path, value] : run.point) {
     if (path == "cluster" || path == "strategy" || path.starts_with("strategy.") || counts_devices(path))
       continue;

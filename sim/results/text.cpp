@@ -17,9 +17,9 @@ namespace {
 std::string values_of(const std::vector<RunFigures>& runs, std::string SoftwareResult::*field) {
   std::vector<std::string> values;
   for (const RunFigures& run : runs)
-    if (!(run.software.*field).empty() &&
-        std::find(values.begin(), values.end(), run.software.*field) == values.end())
-      values.push_back(run.software.*field);
+    if (!(run.words.software.*field).empty() &&
+        std::find(values.begin(), values.end(), run.words.software.*field) == values.end())
+      values.push_back(run.words.software.*field);
   return fmt::format("{}", fmt::join(values, " or "));
 }
 
@@ -36,7 +36,7 @@ std::vector<std::string> assumptions(const SweepResults& results) {
                   values_of(runs, &S::precision), values_of(runs, &S::update), values_of(runs, &S::transport),
                   launches.empty() ? "" : ", launched " + launches, values_of(runs, &S::input))};
   for (const RunFigures& run : runs)
-    for (const std::string& warning : run.warnings)
+    for (const std::string& warning : run.words.warnings)
       if (const std::string line = "note: " + warning;
           std::find(lines.begin(), lines.end(), line) == lines.end())
         lines.push_back(line);
@@ -44,8 +44,8 @@ std::vector<std::string> assumptions(const SweepResults& results) {
 }
 
 std::string doubt_text(const RunFigures& run) {
-  if (!run.interval || run.throughput_images_per_s <= 0) return {};
-  const IntervalResult::Range& range = run.interval->throughput_images_per_s;
+  if (!run.has_interval || run.throughput_images_per_s <= 0) return {};
+  const IntervalResult::Range& range = run.throughput_interval_images_per_s;
   const double less = 100 * (1 - range[0] / run.throughput_images_per_s);
   const double more = 100 * (range[1] / run.throughput_images_per_s - 1);
   constexpr double alike = 5;  // percent
@@ -53,11 +53,13 @@ std::string doubt_text(const RunFigures& run) {
                                        : fmt::format("-{:.0f} +{:.0f} %", less, more);
 }
 
-std::string bottleneck_text(const PooledBottleneck& bottleneck) {
-  const bool by_kind = bottleneck.kind == "compute" || bottleneck.kind == "issue" ||
-                       bottleneck.kind == "latency" || bottleneck.kind == "input";
-  return fmt::format("{} {}", by_kind ? bottleneck.kind : bottleneck.name,
-                     percent_text(bottleneck.utilization));
+std::string bottleneck_text(const std::string& kind, const std::string& name, double utilization) {
+  const bool by_kind = kind == "compute" || kind == "issue" || kind == "latency" || kind == "input";
+  return fmt::format("{} {}", by_kind ? kind : name, percent_text(utilization));
+}
+
+std::string bottleneck_text(const RunFigures& run) {
+  return bottleneck_text(run.words.bottleneck_kind, run.words.bottleneck_name, run.bottleneck_utilization);
 }
 
 }  // namespace convoy::results

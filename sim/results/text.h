@@ -20,6 +20,7 @@ std::vector<std::string> assumptions(const SweepResults& results);
 std::string doubt_text(const RunFigures& run);
 
 /// What a run waits for in a few words: "compute 98 %", "latency 91 %", "n0.nic 94 %".
-std::string bottleneck_text(const PooledBottleneck& bottleneck);
+std::string bottleneck_text(const std::string& kind, const std::string& name, double utilization);
+std::string bottleneck_text(const RunFigures& run);
 
 }  // namespace convoy::results

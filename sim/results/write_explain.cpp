@@ -119,7 +119,7 @@ std::string explanation(const SweepResults& results) {
     const RunFigures& run = results.runs[r];
     if (!run.has_counterfactuals || ++shown > runs_in_full) continue;
     text += fmt::format("\nrun {}: a step takes {}; {}\n", run.id, format_time(run.step_time_s),
-                        run.bottleneck.text);
+                        run.bottleneck_sentence);
     text += rows_of(*results.whole(r));
   }
   if (shown > runs_in_full) text += fmt::format("and {} more in results.json\n", shown - runs_in_full);

@@ -76,11 +76,11 @@ std::vector<Column> all_columns(const SweepResults& results) {
   if (std::any_of(point.begin(), point.end(),
                   [](const auto& coordinate) { return coordinate.first == "cluster"; }))
     columns.push_back(
-        column(runs, "cluster", true, [](const RunFigures& r) { return shortened(r.cluster); }));
+        column(runs, "cluster", true, [](const RunFigures& r) { return shortened(r.words.cluster); }));
   columns.push_back(column(runs, "strategy", true, [](const RunFigures& r) {
     const std::string chosen =
-        r.algorithms.empty() ? "" : fmt::format(" ({})", fmt::join(r.algorithms, ", "));
-    return shortened((r.has_search ? "auto: " : "") + r.strategy + chosen);
+        r.words.algorithms.empty() ? "" : fmt::format(" ({})", fmt::join(r.words.algorithms, ", "));
+    return shortened((r.has_search ? "auto: " : "") + r.words.strategy + chosen);
   }));
   for (Column& c : coordinate_columns(runs)) columns.push_back(std::move(c));
   columns.push_back(
@@ -109,8 +109,7 @@ std::vector<Column> all_columns(const SweepResults& results) {
   const auto numbers = std::views::iota(std::size_t{0}, runs.size());
   if (std::ranges::any_of(numbers, [&](std::size_t r) { return pauses_of(r) != "-"; }))
     columns.push_back({"pauses", true, pauses_of});
-  columns.push_back(
-      column(runs, "bottleneck", true, [](const RunFigures& r) { return bottleneck_text(r.bottleneck); }));
+  columns.push_back(column(runs, "bottleneck", true, [](const RunFigures& r) { return bottleneck_text(r); }));
   return columns;
 }
 
@@ -124,8 +123,9 @@ std::string line_of(const std::vector<Column>& columns, const std::vector<std::s
 
 /// " on dgx1-v100 (v100-sxm2-16gb)" if all runs have the same kind of server.
 std::string place(const std::vector<RunFigures>& runs) {
-  if (differs(runs, [](const RunFigures& r) { return r.servers + '\n' + r.device_type; })) return {};
-  return fmt::format(" on {} ({})", runs.front().servers, runs.front().device_type);
+  if (differs(runs, [](const RunFigures& r) { return r.words.servers + '\n' + r.words.device_type; }))
+    return {};
+  return fmt::format(" on {} ({})", runs.front().words.servers, runs.front().words.device_type);
 }
 
 /// Columns of a queue's table: values that only some queues have come last, if any queue has them.
@@ -176,12 +176,14 @@ void write_table(const SweepResults& results, std::ostream& out) {
   const std::string header = line_of(columns, widths, [](const Column& c) { return c.title; });
   std::vector<std::string> models;
   for (const RunFigures& run : runs)
-    if (std::find(models.begin(), models.end(), run.model) == models.end()) models.push_back(run.model);
+    if (std::find(models.begin(), models.end(), run.words.model) == models.end())
+      models.push_back(run.words.model);
   for (const std::string& model : models) {
     out << fmt::format("{}{}{}\n{}", &model == &models.front() ? "" : "\n", clean(model), clean(place(runs)),
                        header);
     for (std::size_t r = 0; r < runs.size(); ++r)
-      if (runs[r].model == model) out << line_of(columns, widths, [&](const Column& c) { return c.cell(r); });
+      if (runs[r].words.model == model)
+        out << line_of(columns, widths, [&](const Column& c) { return c.cell(r); });
   }
   if (std::any_of(runs.begin(), runs.end(), [](const RunFigures& r) { return !r.fits; }))
     out << "\n(!) more than the device's memory: this run would fail\n";

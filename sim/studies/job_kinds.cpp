@@ -92,21 +92,24 @@ class Reader {
       fail(
           "{} on {} devices does not fit in memory; leave that number out of the sweep, or give it smaller "
           "batches",
-          run.model, run.devices);
+          run.words.model, run.devices);
     const std::size_t kind = kind_of(run);
     const std::int64_t hosts = hosts_of(run);
     if (hosts > 0 && study_.pools[kind].gpus_per_host == 0)
       fail("the sweep has runs of {} on {} hosts; say how many GPUs the cluster's hosts have: gpus_per_host",
-           run.model, hosts);
-    const double batch = study_.learning.contains(run.model) ? run.global_batch : 0;
-    if (!of(run.model).kinds[kind][batch][hosts].emplace(run.devices, run.throughput_images_per_s).second)
+           run.words.model, hosts);
+    const double batch = study_.learning.contains(run.words.model) ? run.global_batch : 0;
+    if (!of(run.words.model)
+             .kinds[kind][batch][hosts]
+             .emplace(run.devices, run.throughput_images_per_s)
+             .second)
       fail(
           "the sweep has two runs of {} on {} devices; a queue takes one throughput for each model and "
           "number of "
           "devices, kind of device (gpus: {{KIND: N}}), number of hosts (a sweep over cluster.nodes) and "
           "batch "
           "(convergence: {{MODEL: ...}})",
-          run.model, run.devices);
+          run.words.model, run.devices);
   }
 
   JobKinds kinds() const {
@@ -137,10 +140,10 @@ class Reader {
 
   std::size_t kind_of(const RunFigures& run) const {
     if (study_.kinds.front().empty()) return 0;
-    const auto it = std::find(study_.kinds.begin(), study_.kinds.end(), run.device_type);
+    const auto it = std::find(study_.kinds.begin(), study_.kinds.end(), run.words.device_type);
     if (it == study_.kinds.end())
-      fail("the sweep has runs of {} on {}, of which the cluster has none (gpus)", run.model,
-           run.device_type);
+      fail("the sweep has runs of {} on {}, of which the cluster has none (gpus)", run.words.model,
+           run.words.device_type);
     return static_cast<std::size_t>(it - study_.kinds.begin());
   }
 

@@ -156,11 +156,11 @@ TEST_CASE("store: runs of another version of the program are told, and made agai
   {
     convoy::Store store((place.path() / "o/results.sqlite").string(), convoy::Database::Mode::write);
     convoy::StoreSubject subject = store.subject();
-    for (auto& [position, text, key] : subject.points) {
-      convoy::StoredRun run = store.run(key, false).value();
+    for (auto& [position, key] : subject.points) {
+      convoy::StoredRun run = store.run(key.text(), false).value();
       run.result = replaced(run.result, "\"framework\"", "\"frame\"");
-      key = "old" + key;  // which the version is a part of
-      store.put(key, run);
+      key = convoy::PointKey::of("old" + key.text());  // which the version is a part of
+      store.put(key.text(), run);
     }
     store.set_subject(subject);
   }
@@ -181,11 +181,11 @@ TEST_CASE("store: a trace of another version of the program is told, and made ag
   {
     convoy::Store store((place.path() / "o/results.sqlite").string(), convoy::Database::Mode::write);
     convoy::StoreSubject subject = store.subject();
-    std::string& key = subject.points.front().key;
-    convoy::StoredRun run = store.run(key, true).value();
+    convoy::PointKey& key = subject.points.front().key;
+    convoy::StoredRun run = store.run(key.text(), true).value();
     run.trace = replaced(run.trace, "\"left_out\"", "\"kept\"");
-    key = "old" + key;  // which the version is a part of
-    store.put(key, run);
+    key = convoy::PointKey::of("old" + key.text());  // which the version is a part of
+    store.put(key.text(), run);
     store.set_subject(subject);
   }
   const Finished report = place.convoy({"report", "o"});

@@ -82,10 +82,10 @@ TEST_CASE("table: swept values have columns of their own, long ones are cut") {
 }
 
 TEST_CASE("table: a bottleneck is named by what is busy, or by its kind where that says more") {
-  CHECK(bottleneck_text({"compute", "n0", 1, ""}) == "compute 100 %");
-  CHECK(bottleneck_text({"latency", "n0.nic", 0.954, ""}) == "latency 95 %");
-  CHECK(bottleneck_text({"link", "n0.nic", 0.05, ""}) == "n0.nic 5.0 %");
-  CHECK(bottleneck_text({"memory", "n1", 2.048, ""}) == "n1 205 %");
+  CHECK(bottleneck_text("compute", "n0", 1) == "compute 100 %");
+  CHECK(bottleneck_text("latency", "n0.nic", 0.954) == "latency 95 %");
+  CHECK(bottleneck_text("link", "n0.nic", 0.05) == "n0.nic 5.0 %");
+  CHECK(bottleneck_text("memory", "n1", 2.048) == "n1 205 %");
 }
 
 TEST_CASE("table: an interval whose sides are unlike shows both, and never reaches below zero") {

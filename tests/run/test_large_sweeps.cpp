@@ -74,7 +74,8 @@ TEST_CASE("large sweeps: runs that are read again are written as those that are 
   Results all{"drawn", {}, {}};
   all.manifest.network_model = "max-min";
   Store store;
-  StoreSubject subject{"drawn", {}, {}, 60, {}};
+  StoreSubject subject{"drawn", {}, {}, 60, {}, {}};
+  std::vector<std::string> texts;
   for (std::size_t i = 0; i < subject.size; ++i) {
     RunResult run = drawn_run(draw, i < 2);
     run.id = point_id(i);
@@ -84,12 +85,14 @@ TEST_CASE("large sweeps: runs that are read again are written as those that are 
     YamlNode point;
     point.kind = YamlNode::Kind::mapping;
     point.entries = run.point;
-    subject.points.push_back({i, to_yaml(point), run.id});
+    subject.points.push_back({i, PointKey::of(run.id)});
+    texts.push_back(to_yaml(point));
     all.runs.push_back(std::move(run));
   }
   all.points = static_cast<std::int64_t>(subject.size);
+  subject.text = [&](std::size_t position) { return texts[position]; };
   store.set_subject(subject);
-  for (const RunResult& run : all.runs) store.put(run.id, stored_form({run, {}}, false));
+  for (const RunResult& run : all.runs) store.put(PointKey::of(run.id).text(), stored_form({run, {}}, false));
   const std::string expected = all_written(all);
   const bool kept = all_written(load_sweep(store, nullptr, subject.size)) == expected;
   const bool read_again = all_written(load_sweep(store, nullptr, 0)) == expected;

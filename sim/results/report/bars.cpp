@@ -23,7 +23,7 @@ void by_model(const ReportContext& context, const std::vector<std::size_t>& runs
   for (const std::string& model : context.labels.models()) {
     std::vector<std::size_t> of_model;
     for (const std::size_t r : runs)
-      if (context.run(r).model == model) of_model.push_back(r);
+      if (context.run(r).words.model == model) of_model.push_back(r);
     if (of_model.empty()) continue;
     if (context.labels.models().size() > 1) chart.rows.push_back({model, {}, {}, 0, true});
     rows_of(of_model);
@@ -39,7 +39,7 @@ std::string limits_table(const ReportContext& context, const std::vector<std::si
   std::vector<HtmlRow> rows;
   const std::vector<std::string> labels = context.labels.labels(runs);
   for (std::size_t i = 0; i < runs.size(); ++i)
-    rows.push_back({{context.run(runs[i]).id, labels[i], context.run(runs[i]).bottleneck.text}});
+    rows.push_back({{context.run(runs[i]).id, labels[i], context.run(runs[i]).bottleneck_sentence}});
   return html_table({{"run", true}, {"which"}, {"what limits the step"}}, rows);
 }
 
@@ -69,7 +69,7 @@ std::vector<SameMemory> same_memory(const ReportContext& context, const std::vec
     const double capacity = context.run(r).device_memory_bytes;
     const auto same = std::find_if(all.begin(), all.end(), [&](const SameMemory& m) {
       return m.parts == parts && m.capacity_bytes == capacity &&
-             context.run(m.runs.front()).strategy == context.run(r).strategy;
+             context.run(m.runs.front()).words.strategy == context.run(r).words.strategy;
     });
     if (same == all.end())
       all.push_back({parts, capacity, {r}});
@@ -141,7 +141,7 @@ std::string memory_section(const ReportContext& context) {
                                            format_bytes(same.capacity_bytes), run.fits ? "" : " (!)");
       const std::string which = run_ids(context, same.runs);
       chart.rows.push_back(
-          {fmt::format("{} ({})", shortened(run.strategy, 44 - std::min<std::size_t>(20, which.size())),
+          {fmt::format("{} ({})", shortened(run.words.strategy, 44 - std::min<std::size_t>(20, which.size())),
                        which),
            {same.parts.begin(), same.parts.end()},
            text,
@@ -190,8 +190,8 @@ std::string pipeline_section(const ReportContext& context) {
     chart.rows.push_back(
         {fmt::format(
              "{}{}",
-             labelled(run, context.labels.models().size() > 1 && labels[i] == run.strategy
-                               ? run.model + ", " + labels[i]
+             labelled(run, context.labels.models().size() > 1 && labels[i] == run.words.strategy
+                               ? run.words.model + ", " + labels[i]
                                : labels[i]),
              run.bubble_fraction ? fmt::format(": bubble {}", percent_text(*run.bubble_fraction)) : ""),
          {},

@@ -64,14 +64,14 @@ std::string speed_text(const RunFigures& run) {
 }
 
 std::optional<std::array<double, 2>> range_of(const RunFigures& run) {
-  return run.interval ? std::optional(run.interval->throughput_images_per_s) : std::nullopt;
+  return run.has_interval ? std::optional(run.throughput_interval_images_per_s) : std::nullopt;
 }
 
 /// What the bars behind points are, where there are any.
 std::string about_bars(const ReportContext& context) {
-  const bool drawn = points_are_named(context) &&
-                     std::any_of(context.results.runs.begin(), context.results.runs.end(),
-                                 [](const RunFigures& run) { return run.interval.has_value(); });
+  const bool drawn =
+      points_are_named(context) && std::any_of(context.results.runs.begin(), context.results.runs.end(),
+                                               [](const RunFigures& run) { return run.has_interval; });
   return drawn ? "Pale bars: 80 % intervals." : "";
 }
 

@@ -46,7 +46,7 @@ void append(std::string& label, const std::string& part) {
 RunLabels::RunLabels(const std::vector<RunFigures>& runs) : runs_(runs) {
   std::set<std::string> seen;
   for (const RunFigures& run : runs)
-    if (seen.insert(run.model).second) models_.push_back(run.model);
+    if (seen.insert(run.words.model).second) models_.push_back(run.words.model);
   if (runs.empty()) return;
   for (std::size_t c = 0; c < runs.front().point.size(); ++c) {
     const std::string first = to_flow(runs.front().point[c].second);
@@ -59,7 +59,7 @@ RunLabels::RunLabels(const std::vector<RunFigures>& runs) : runs_(runs) {
 std::vector<std::size_t> RunLabels::of_model(const std::string& model) const {
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < runs_.size(); ++i)
-    if (runs_[i].model == model) found.push_back(i);
+    if (runs_[i].words.model == model) found.push_back(i);
   return found;
 }
 
@@ -90,10 +90,10 @@ std::vector<std::string> RunLabels::worded(const std::vector<std::size_t>& wante
                                            const std::vector<std::size_t>& without, bool with_devices) const {
   if (wanted.empty()) return {};
   using Part = std::function<std::string(std::size_t)>;
-  std::vector<Part> parts{[&](std::size_t r) { return runs_[r].model; }};
+  std::vector<Part> parts{[&](std::size_t r) { return runs_[r].words.model; }};
   // A cluster's name may contain its number of nodes, which is shown separately.
-  if (sweeps("cluster")) parts.push_back([&](std::size_t r) { return runs_[r].cluster; });
-  parts.push_back([&](std::size_t r) { return runs_[r].strategy; });
+  if (sweeps("cluster")) parts.push_back([&](std::size_t r) { return runs_[r].words.cluster; });
+  parts.push_back([&](std::size_t r) { return runs_[r].words.strategy; });
   std::vector<Part> more;  // shown if the others do not suffice
   for (const std::size_t c : varying_) {
     const std::string& path = path_of(c);
@@ -132,7 +132,7 @@ std::vector<std::string> RunLabels::worded(const std::vector<std::size_t>& wante
   std::vector<std::string> labels;
   for (const std::size_t r : wanted) {
     labels.push_back(label(r));
-    if (labels.back().empty()) labels.back() = runs_[r].strategy;
+    if (labels.back().empty()) labels.back() = runs_[r].words.strategy;
   }
   return labels;
 }
@@ -151,7 +151,8 @@ std::vector<RunSeries> RunLabels::grouped(const std::vector<std::size_t>& runs,
   std::vector<RunSeries> all;
   for (const std::size_t r : runs) {
     const RunFigures& run = runs_[r];
-    std::string key = fmt::format("{}\n{}\n{}\n{}", run.model, run.servers, run.device_type, run.strategy);
+    std::string key = fmt::format("{}\n{}\n{}\n{}", run.words.model, run.words.servers, run.words.device_type,
+                                  run.words.strategy);
     for (const std::size_t c : varying_) {
       const bool named = over_devices && path_of(c) == "cluster";  // by the name of its servers
       if (!has(without, c) && !named) key += fmt::format("\n{}", value_text(r, c));

@@ -40,13 +40,9 @@ const Figure figures[] = {
     {"step", CellForm::time, true,
      [](const RunFigures& r) -> std::optional<double> { return r.step_time_s; }},
     {"step, lowest", CellForm::time, false,
-     [](const RunFigures& r) {
-       return r.interval ? std::optional(r.interval->step_time_s[0]) : std::nullopt;
-     }},
+     [](const RunFigures& r) { return r.has_interval ? std::optional(r.step_interval_s[0]) : std::nullopt; }},
     {"step, highest", CellForm::time, false,
-     [](const RunFigures& r) {
-       return r.interval ? std::optional(r.interval->step_time_s[1]) : std::nullopt;
-     }},
+     [](const RunFigures& r) { return r.has_interval ? std::optional(r.step_interval_s[1]) : std::nullopt; }},
     {"images/s", CellForm::number, true,
      [](const RunFigures& r) -> std::optional<double> { return r.throughput_images_per_s; }},
     {"computing", CellForm::time, false,
@@ -57,7 +53,8 @@ const Figure figures[] = {
      [](const RunFigures& r) -> std::optional<double> { return r.exposed_comm_s; }, true},
     {"idle", CellForm::time, false, [](const RunFigures& r) -> std::optional<double> { return r.idle_s; },
      true},
-    {"bubble", CellForm::share, false, [](const RunFigures& r) { return r.bubble_fraction; }},
+    {"bubble", CellForm::share, false,
+     [](const RunFigures& r) -> std::optional<double> { return r.bubble_fraction; }},
     {"sent", CellForm::bytes, true, [](const RunFigures& r) -> std::optional<double> { return r.comm_bytes; },
      true},
     {"peak memory", CellForm::bytes, true,
@@ -71,9 +68,12 @@ const Figure figures[] = {
 
 /// What only some experiments know, behind the scaling efficiency.
 const Figure last_figures[] = {
-    {"epoch", CellForm::duration, true, [](const RunFigures& r) { return r.epoch_time_s; }},
-    {"USD/epoch", CellForm::number, true, [](const RunFigures& r) { return r.cost_usd_per_epoch; }},
-    {"staleness", CellForm::number, true, [](const RunFigures& r) { return r.mean_staleness; }},
+    {"epoch", CellForm::duration, true,
+     [](const RunFigures& r) -> std::optional<double> { return r.epoch_time_s; }},
+    {"USD/epoch", CellForm::number, true,
+     [](const RunFigures& r) -> std::optional<double> { return r.cost_usd_per_epoch; }},
+    {"staleness", CellForm::number, true,
+     [](const RunFigures& r) -> std::optional<double> { return r.mean_staleness; }},
 };
 
 RunColumn column_of(const ReportContext& context, const Figure& figure) {
@@ -114,9 +114,9 @@ std::vector<std::size_t> table_coordinates(const ReportContext& context) {
     const std::string& path = context.labels.path_of(c);
     const bool said =
         says_devices(context, c) ||
-        (path == "model" && says(context, c, [](const RunFigures& r) { return r.model; })) ||
-        (path == "cluster" && says(context, c, [](const RunFigures& r) { return r.cluster; })) ||
-        (path == "strategy" && says(context, c, [](const RunFigures& r) { return r.strategy; }));
+        (path == "model" && says(context, c, [](const RunFigures& r) { return r.words.model; })) ||
+        (path == "cluster" && says(context, c, [](const RunFigures& r) { return r.words.cluster; })) ||
+        (path == "strategy" && says(context, c, [](const RunFigures& r) { return r.words.strategy; }));
     if (!said) columns.push_back(c);
   }
   return columns;
@@ -205,9 +205,9 @@ std::vector<RunColumn> run_columns(const ReportContext& context) {
                            std::none_of(coordinates.begin(), coordinates.end(),
                                         [&](std::size_t c) { return context.labels.path_of(c) == title; });
   };
-  if (context.labels.models().size() > 1) add("model", [](const RunFigures& r) { return r.model; });
-  if (context.labels.sweeps("cluster")) add("cluster", [](const RunFigures& r) { return r.cluster; });
-  add("strategy", [](const RunFigures& r) { return r.strategy; });
+  if (context.labels.models().size() > 1) add("model", [](const RunFigures& r) { return r.words.model; });
+  if (context.labels.sweeps("cluster")) add("cluster", [](const RunFigures& r) { return r.words.cluster; });
+  add("strategy", [](const RunFigures& r) { return r.words.strategy; });
   const std::size_t first = columns.size();
   for (const std::size_t c : coordinates) columns.push_back(column_of_coordinate(context, c));
   const std::vector<std::size_t>& varying = context.labels.varying();
@@ -226,8 +226,7 @@ std::vector<RunColumn> run_columns(const ReportContext& context) {
                          return std::optional(context.scaling[r]);
                        }});
   for (const Figure& figure : last_figures) columns.push_back(column_of(context, figure));
-  columns.push_back(
-      words(context, "bottleneck", [](const RunFigures& r) { return bottleneck_text(r.bottleneck); }));
+  columns.push_back(words(context, "bottleneck", [](const RunFigures& r) { return bottleneck_text(r); }));
   // A filter names a column by its title: where two have the same, a coordinate has its path.
   std::map<std::string, std::size_t> titles;
   for (const RunColumn& column : columns) ++titles[column.title];

@@ -51,7 +51,7 @@ std::string layout_section(const ReportContext& context) {
             format_bytes(layouts[i].exchange_bytes), format_bytes(layouts[i].gradient_bytes)}});
     if (context.results.runs.size() > 1)
       out += fmt::format("<h3>Run {}: {}, {}</h3>\n", escaped(context.run(r).id),
-                         escaped(context.run(r).model), escaped(context.run(r).strategy));
+                         escaped(context.run(r).words.model), escaped(context.run(r).words.strategy));
     out += html_table(
         {{"layout"}, {"layers"}, {"parameters", true}, {"exchanged", true}, {"gradients", true}}, rows);
     if (layouts.size() > most_rows)

@@ -28,7 +28,7 @@ std::vector<std::size_t> fastest(const ReportContext& context, const std::vector
   for (const std::string& model : context.labels.models()) {
     std::vector<std::size_t> of_model;
     for (const std::size_t r : runs)
-      if (context.run(r).model == model) of_model.push_back(r);
+      if (context.run(r).words.model == model) of_model.push_back(r);
     std::stable_sort(of_model.begin(), of_model.end(), [&](std::size_t a, std::size_t b) {
       return context.run(a).throughput_images_per_s > context.run(b).throughput_images_per_s;
     });

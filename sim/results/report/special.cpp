@@ -125,7 +125,7 @@ std::string cost_section(const ReportContext& context) {
   std::string out;
   for (const std::string& model : context.labels.models()) {
     const std::vector<std::size_t> runs = runs_where(context, [&](const RunFigures& r) {
-      return r.model == model && r.epoch_time_s && r.cost_usd_per_epoch;
+      return r.words.model == model && r.epoch_time_s && r.cost_usd_per_epoch;
     });
     if (runs.size() > 1) out += pareto_chart(context, model, runs);
   }
@@ -146,7 +146,7 @@ std::string elastic_section(const ReportContext& context) {
   std::size_t models = 0, changes = 0;
   for (const std::string& model : context.labels.models()) {
     const std::vector<std::size_t> all =
-        runs_where(context, [&](const RunFigures& r) { return r.model == model && r.has_phases; });
+        runs_where(context, [&](const RunFigures& r) { return r.words.model == model && r.has_phases; });
     for (const std::size_t r : all) {
       const std::shared_ptr<const RunResult> whole = context.whole(r);
       for (const ReconfigurationResult& change : whole->reconfigurations) {

@@ -43,7 +43,7 @@ std::string swept_text(const ReportContext& context) {
     std::vector<std::string> values;
     for (std::size_t r = 0; r < context.results.runs.size(); ++r)
       if (const std::string value = context.labels.path_of(c) == "strategy"
-                                        ? context.run(r).strategy
+                                        ? context.run(r).words.strategy
                                         : shortened(context.labels.value_text(r, c), 60);
           std::find(values.begin(), values.end(), value) == values.end())
         values.push_back(value);
@@ -56,17 +56,17 @@ std::string swept_text(const ReportContext& context) {
 
 /// "11702 to 16513 at 80 %; ": what its throughput may be; empty if it has no interval.
 std::string range_text(const RunFigures& run) {
-  if (!run.interval) return {};
-  const IntervalResult::Range& range = run.interval->throughput_images_per_s;
+  if (!run.has_interval) return {};
+  const IntervalResult::Range& range = run.throughput_interval_images_per_s;
   return fmt::format("{} to {} at {}; ", number_text(range[0]), number_text(range[1]),
-                     percent_text(run.interval->level));
+                     percent_text(run.words.interval_level));
 }
 
 std::string cards_of_one(const RunFigures& run) {
   std::string cards =
       html_card("throughput", number_text(run.throughput_images_per_s), "images/s",
                 fmt::format("{}{} images a step", range_text(run), number_text(run.global_batch)));
-  cards += html_card("step", format_time(run.step_time_s), "", run.bottleneck.text);
+  cards += html_card("step", format_time(run.step_time_s), "", run.bottleneck_sentence);
   if (run.step_time_s > 0)
     cards += html_card("exposed communication", percent_text(run.exposed_comm_s / run.step_time_s),
                        "of the step", fmt::format("{} sent in a step", format_bytes(run.comm_bytes)));
@@ -98,8 +98,8 @@ std::string headline(const ReportContext& context) {
   const std::vector<RunFigures>& runs = context.results.runs;
   std::string out = fmt::format("<h1>{}</h1>\n", escaped(context.results.experiment));
   if (runs.empty()) return out + html_paragraph("No runs.", "sub");
-  const auto places =
-      distinct(runs, [](const RunFigures& r) { return fmt::format("{} ({})", r.servers, r.device_type); });
+  const auto places = distinct(
+      runs, [](const RunFigures& r) { return fmt::format("{} ({})", r.words.servers, r.words.device_type); });
   out += html_paragraph(fmt::format("{} {} of {} on {}, {}; simulated with convoy {}.", runs.size(),
                                     runs.size() == 1 ? "run" : "runs", some_of(context.labels.models(), 6),
                                     some_of(places, 4), devices_text(runs), context.results.manifest.version),

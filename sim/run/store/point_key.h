@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,6 +23,22 @@ const std::vector<std::pair<std::string, std::string>>& program_files();
 /// files of the catalogue and of the zoo.
 std::string program_digest();
 
+/// What a point is known by: the digest of all that its run depends on.
+class PointKey {
+ public:
+  /// Of that content.
+  static PointKey of(std::string_view content);
+  /// Nothing: it is no digest in lower-case hexadecimal.
+  static std::optional<PointKey> read(std::string_view hexadecimal);
+
+  /// In lower-case hexadecimal, as stores have it.
+  std::string text() const;
+  auto operator<=>(const PointKey&) const = default;
+
+ private:
+  std::array<std::uint8_t, 32> bytes_{};  ///< a million of them are to fit in memory
+};
+
 /// Digests by which a store identifies points: of the content of the point (its parts with sweep and settings
 /// applied, without the name of the experiment), of the files from which its parts were read, of the program,
 /// and of the options that change the result of a run.
@@ -26,7 +47,7 @@ class PointKeys {
   explicit PointKeys(const std::string& options);
   /// @param content PointReader::content() of the point
   /// @param inputs what Preparer::read_parts returned for it
-  std::string key(const std::string& content, const std::string& inputs) const;
+  PointKey key(const std::string& content, const std::string& inputs) const;
 
  private:
   std::string common_;

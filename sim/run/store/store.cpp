@@ -102,17 +102,23 @@ void Store::load_subject() {
   std::map<std::string, std::string> values;
   Statement about(database_, "SELECT name, value FROM about");
   while (about.step()) values.emplace(about.text(0), about.text(1));
-  subject.points.reserve(static_cast<std::size_t>(database_.number("SELECT count(*) FROM sweep")));
-  Statement sweep(database_, "SELECT position, point, key FROM sweep ORDER BY position");
-  while (sweep.step())
-    subject.points.push_back({static_cast<std::size_t>(sweep.integer(0)) - 1, std::string(sweep.text(1)),
-                              std::string(sweep.text(2))});
-  if (values.empty() && subject.points.empty()) return;
+  const auto damaged = [&] {
+    return DamagedStore(fmt::format("{}: the list of its points is damaged", database_.name()));
+  };
+  const std::string &manifest = values["manifest"], &origin = values["origin"];
   subject.experiment = values["experiment"], subject.jobs = values["jobs"];
   subject.options = values["options"], subject.size = std::strtoull(values["size"].c_str(), nullptr, 10);
-  const std::string &manifest = values["manifest"], &origin = values["origin"];
-  if (values["digest"] != digest_of(subject, manifest, origin))
-    throw DamagedStore(fmt::format("{}: the list of its points is damaged", database_.name()));
+  SubjectDigest digest(subject.experiment, manifest, subject.jobs);
+  subject.points.reserve(static_cast<std::size_t>(database_.number("SELECT count(*) FROM sweep")));
+  Statement sweep(database_, "SELECT position, point, key FROM sweep ORDER BY position");
+  while (sweep.step()) {
+    const std::optional<PointKey> key = PointKey::read(sweep.text(2));
+    if (!key) throw damaged();
+    subject.points.push_back({static_cast<std::size_t>(sweep.integer(0)) - 1, *key});
+    digest.add(subject.points.back(), sweep.text(1));
+  }
+  if (values["digest"].empty() && subject.points.empty()) return;
+  if (values["digest"] != digest.text(subject.size, subject.options, origin)) throw damaged();
   subject_digest_ = values["digest"];
   try {
     subject.manifest = from_text<Manifest>(manifest, manifest_fields);
@@ -121,19 +127,32 @@ void Store::load_subject() {
     throw DamagedStore(
         fmt::format("{}: what its points were computed from: {}", database_.name(), error.what()));
   }
+  subject.text = text_of_points();
   subject_ = std::move(subject);
 }
 
+StoreSubject::TextOfPoint Store::text_of_points() {
+  return [this](std::size_t position) {
+    if (!text_of_point_) text_of_point_.emplace(database_, "SELECT point FROM sweep WHERE position = ?");
+    const bool found = text_of_point_->bind(0, static_cast<std::int64_t>(position + 1)).step();
+    std::string text(found ? text_of_point_->text(0) : std::string_view());
+    text_of_point_->reset();
+    return text;
+  };
+}
+
 void Store::set_subject(StoreSubject subject) {
-  if (subject_ && subject_->points != subject.points &&
-      difference_of(*subject_, subject) == SubjectDifference::none)
-    subject = united({*subject_, std::move(subject)});
+  const bool joins = subject_ && subject_->points != subject.points &&
+                     difference_of(*subject_, subject) == SubjectDifference::none;
+  const StoreSubject fresh = subject;
+  if (joins) subject = united({*subject_, std::move(subject)});
   const std::string manifest = to_text(subject.manifest, manifest_fields);
   const std::string origin = subject.origin ? to_text(*subject.origin, origin_fields) : std::string{};
   const std::string digest = digest_of(subject, manifest, origin);
   if (subject_ && digest == subject_digest_) return;
   changed();
-  database_.run("DELETE FROM about WHERE name <> 'queues'; DELETE FROM sweep; DROP TABLE IF EXISTS runs;");
+  database_.run("DELETE FROM about WHERE name <> 'queues'; DROP TABLE IF EXISTS runs;");
+  if (!joins) database_.run("DELETE FROM sweep");
   Statement about(database_, "INSERT INTO about VALUES(?, ?)");
   about.bind(0, "experiment").bind(1, subject.experiment).finish();
   about.bind(0, "manifest").bind(1, manifest).finish();
@@ -143,13 +162,14 @@ void Store::set_subject(StoreSubject subject) {
   if (!origin.empty()) about.bind(0, "origin").bind(1, origin).finish();
   subject_digest_ = digest;
   about.bind(0, "digest").bind(1, subject_digest_).finish();
-  Statement sweep(database_, "INSERT INTO sweep VALUES(?, ?, ?)");
-  for (const SweepPoint& point : subject.points)
+  Statement sweep(database_, "INSERT OR REPLACE INTO sweep VALUES(?, ?, ?)");
+  for (const SweepPoint& point : fresh.points)
     sweep.bind(0, static_cast<std::int64_t>(point.position + 1))
-        .bind(1, point.text)
-        .bind(2, point.key)
+        .bind(1, fresh.text(point.position))
+        .bind(2, point.key.text())
         .finish();
   subject_ = std::move(subject);
+  subject_->text = text_of_points();
   commit();
 }
 

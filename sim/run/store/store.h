@@ -98,6 +98,7 @@ class Store {
   void make_tables();
   void check_tables();
   void load_subject();
+  StoreSubject::TextOfPoint text_of_points();
   void changed();
   void begin_reading();
   void end_reading();
@@ -107,6 +108,7 @@ class Store {
   std::string subject_digest_, found_digest_, read_digest_;
   CheckedRows points_{database_, "points", 3}, failures_{database_, "failures", 3},
       traces_{database_, "traces", 2};
+  std::optional<Statement> text_of_point_;  ///< prepared when needed
   bool in_transaction_ = false, is_reading_ = false;
   std::chrono::steady_clock::time_point begun_{};
 };

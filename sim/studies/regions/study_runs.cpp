@@ -92,7 +92,7 @@ bool StudyRuns::simulate_new(const std::vector<Experiment::Coordinates>& points)
       make_subject(preparer_, options_.file, options_.settings,
                    options_.store_options.empty() ? std::nullopt : std::optional(options_.store_options));
   if (options_.store_options.empty())  // keys that are different in every round
-    for (SweepPoint& point : subject.points) point.key = point_id(all_.size() + point.position);
+    for (SweepPoint& point : subject.points) point.key = PointKey::of(point_id(all_.size() + point.position));
   if (!begun_ && options_.begin)
     options_.begin(std::move(subject));
   else
