@@ -57,6 +57,15 @@ double agreement_bytes(const TrainingGraph& graph) {
   return word_bytes * std::ceil((static_cast<double>(graph.parameters.size()) + status_bits) / word_bits);
 }
 
+}  // namespace
+
+Replicated replicated(const TrainingGraph& graph, const Stage& stage, std::vector<EndpointId> devices) {
+  Replicated parameters{{std::move(devices)}, std::vector<double>(graph.parameters.size(), 0.0)};
+  for (const std::size_t p : stage.parameters)
+    parameters.elements[p] = static_cast<double>(graph.parameters[p].elements);
+  return parameters;
+}
+
 std::vector<Bucket> buckets_of(const GradientSync& sync, const TrainingGraph& graph,
                                const Replicated& parameters) {
   if (parameters.groups.front().size() == 1) return {};
@@ -71,15 +80,6 @@ std::vector<Bucket> buckets_of(const GradientSync& sync, const TrainingGraph& gr
   }
   std::erase_if(buckets, [](const Bucket& bucket) { return bucket.bytes == 0; });
   return buckets;
-}
-
-}  // namespace
-
-Replicated replicated(const TrainingGraph& graph, const Stage& stage, std::vector<EndpointId> devices) {
-  Replicated parameters{{std::move(devices)}, std::vector<double>(graph.parameters.size(), 0.0)};
-  for (const std::size_t p : stage.parameters)
-    parameters.elements[p] = static_cast<double>(graph.parameters[p].elements);
-  return parameters;
 }
 
 double usual_bucket_bytes(bool overlap) {

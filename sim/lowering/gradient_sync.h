@@ -83,6 +83,9 @@ struct Replicated {
 };
 /// The parameters of a stage.
 Replicated replicated(const TrainingGraph& graph, const Stage& stage, std::vector<EndpointId> devices);
+/// The buckets of their gradients, in the order in which they are sent; none for a group of one device.
+std::vector<Bucket> buckets_of(const GradientSync& sync, const TrainingGraph& graph,
+                               const Replicated& parameters);
 
 /// The sums of the gradients of replicas in a plan: the buckets, and the communications in which the programs
 /// of all members take part, in the same order.

@@ -30,19 +30,41 @@ const SetupBounds::Traits& SetupBounds::traits_of(const std::shared_ptr<const Ya
   if (fresh)
     it->second = {text_at(*strategy, "kind") == "data_parallel" && text_at(*strategy, "shares") != "speed",
                   text_at(*strategy, "sync") == "all_reduce" && !strategy->find("zero"),
-                  strategy->find("micro_batches") != nullptr, sums_on_devices(*strategy), pace_of(*strategy)};
+                  strategy->find("micro_batches") != nullptr,
+                  sums_on_devices(*strategy),
+                  pace_of(*strategy),
+                  find_bucketing(bucketings_, *strategy)};
   return it->second;
 }
 
-/// Of several equal devices that wait for each other by chance (wait_for_the_last) and sum their gradients, of which
-/// there are none before the forward pass is done.
-double SetupBounds::summing_s(const Setup& setup, const SoloStep& solo, double bandwidth) const {
+/// Of several equal devices that wait for each other by chance (wait_for_the_last) and sum their gradients. Of these
+/// there are none before the forward pass is done. Where it is known which bucket has which: from when a bucket is
+/// there, it and those after it have to be summed, and the update waits for all of them.
+double SetupBounds::summing_s(const Setup& setup, const Traits& traits, const SoloStep& solo,
+                              double bandwidth) const {
   const auto& [name, hosts] = setup.order.front();
   const SoloSteps& solos = solos_.at({name, setup.precision});
+  const HostWays& ways = solos.ways;
   const double waiting = expected_last(static_cast<std::size_t>(setup.devices), solos.step_jitter);
-  const double sum_s = least_sum_s(solos.ways, solos.gradient_bytes, static_cast<double>(setup.devices),
-                                   static_cast<double>(hosts));
-  return std::max(waiting * solo.running_s, waiting * solo.forward_s + sum_s / bandwidth);
+  const double sum_s_per_byte =
+      least_sum_s(ways, 1, static_cast<double>(setup.devices), static_cast<double>(hosts)) / bandwidth;
+  double step_s =
+      std::max(waiting * solo.running_s, waiting * solo.forward_s + sum_s_per_byte * solos.gradient_bytes);
+  if (!traits.bucketing) return step_s;
+  const auto bucketing = static_cast<std::int64_t>(*traits.bucketing);
+  const double start_s = hosts > 1 ? ways.several_start_s : ways.alone_start_s;
+  double bytes = 0, copied_s = 0;
+  for (const BucketTimes& bucket : solo.buckets)
+    if (bucket.bucketing == bucketing && ways.copies) copied_s += bucket.copy_s;
+  const double after_s = copied_s + solo.update_s;
+  for (auto bucket = solo.buckets.rbegin(); bucket != solo.buckets.rend(); ++bucket) {
+    if (bucket->bucketing != bucketing) continue;
+    bytes += bucket->bytes;
+    step_s =
+        std::max(step_s, waiting * (bucket->ready_s + copied_s + after_s) + start_s + sum_s_per_byte * bytes);
+    if (ways.copies) copied_s -= bucket->copy_s;
+  }
+  return step_s;
 }
 
 /// The cost table knows the first type of a server's devices: a common step is no shorter than theirs, and
@@ -64,7 +86,7 @@ Trial SetupBounds::bound(const Setup& setup, double bandwidth) const {
     const bool whole = traits.keeps_all_states;
     double step_s = std::max(0.0, solo.step_s - (whole ? 0 : solo.update_s));
     if (traits.sums_on_devices && setup.order.size() == 1 && server.devices.size() == 1 && setup.devices > 1)
-      step_s = std::max(step_s, summing_s(setup, solo, bandwidth));
+      step_s = std::max(step_s, summing_s(setup, traits, solo, bandwidth));
     const auto of_kind = static_cast<double>(count * server.device_count());
     slowest_s = std::max(slowest_s, step_s);
     devices += of_kind;

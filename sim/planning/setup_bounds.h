@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "sim/planning/solo_steps.h"
 #include "sim/planning/trial.h"
@@ -19,12 +21,13 @@ enum class Pace : std::uint8_t {
 };
 
 /// What no simulation of a setup comes to less than, before it is planned: from the cost table, what hosts need to
-/// make images ready, what devices wait for the last of them by chance, and what links need for sums of gradients.
+/// make images ready, what devices wait for the last of them by chance, and what links need for sums of gradients from
+/// when each bucket of them is there.
 class SetupBounds {
  public:
   /// All must outlive it.
   SetupBounds(const PlanSpec& spec, const ServerTable& servers, const SoloTable& solos)
-      : spec_(spec), servers_(servers), solos_(solos) {}
+      : spec_(spec), servers_(servers), solos_(solos), bucketings_(bucketings_of(spec, servers)) {}
 
   /// @param bandwidth factor on that of all links
   Trial bound(const Setup& setup, double bandwidth) const;
@@ -42,13 +45,15 @@ class SetupBounds {
     bool accumulates = false;       ///< micro-batches
     bool sums_on_devices = false;   ///< the function of this name
     Pace pace = Pace::all;
+    std::optional<std::size_t> bucketing;  ///< place in bucketings_; nothing: buckets are not known
   };
   const Traits& traits_of(const std::shared_ptr<const YamlNode>& strategy) const;
-  double summing_s(const Setup& setup, const SoloStep& solo, double bandwidth) const;
+  double summing_s(const Setup& setup, const Traits& traits, const SoloStep& solo, double bandwidth) const;
 
   const PlanSpec& spec_;
   const ServerTable& servers_;
   const SoloTable& solos_;
+  const std::vector<GradientSync> bucketings_;
   mutable std::map<std::shared_ptr<const YamlNode>, Traits>
       traits_;  ///< found out once: setups share strategies
 };

@@ -6,12 +6,20 @@
 #include <set>
 #include <utility>
 
+#include "sim/plan/program_times.h"
 #include "sim/results/field_text.h"
 #include "sim/run/search/assess.h"
 #include "sim/run/workers.h"
 
 namespace convoy::inline planning {
 namespace {
+
+constexpr auto bucket_fields = [](auto& archive, auto& bucket) {
+  archive.field("bucketing", bucket.bucketing);
+  archive.field("bytes", bucket.bytes);
+  archive.field("ready_s", bucket.ready_s);
+  archive.field("copy_s", bucket.copy_s);
+};
 
 constexpr auto solo_fields = [](auto& archive, auto& solo) {
   archive.field("batch", solo.batch);
@@ -22,6 +30,7 @@ constexpr auto solo_fields = [](auto& archive, auto& solo) {
   archive.field("device_energy_j", solo.device_energy_j);
   archive.field("peak_memory_bytes", solo.peak_memory_bytes);
   archive.field("fits", solo.fits);
+  archive.list("buckets", solo.buckets, bucket_fields);
 };
 
 constexpr auto solos_fields = [](auto& archive, auto& solos) {
@@ -29,15 +38,35 @@ constexpr auto solos_fields = [](auto& archive, auto& solos) {
   archive.field("gradient_bytes", solos.gradient_bytes);
 };
 
-/// Of the graph's operations of a pass, on the run's first device.
-double pass_s(const PreparedRun& run, Phase phase, double images) {
-  double seconds = 0;
+/// When the operations of a program that runs alone are done, if none waits for the host.
+struct SoloTimes {
+  std::vector<double> done_s;          ///< by operation of the graph but the update's; 0 where there is none
+  double forward_s = 0, update_s = 0;  ///< of the operations of these passes
+};
+
+SoloTimes times_of(const PreparedRun& run) {
   const Device& device = run.machine.devices[0];
-  const DeviceType& type = run.machine.device_types[device.type];
-  for (const Operation& operation : run.graph->operations)
-    if (operation.phase == phase && !operation.again)
-      seconds += run.cost.time_s(operation.work, phase == Phase::update ? 1 : images, type);
-  return seconds / device.speed;
+  const Role& role = run.plan.roles[0];
+  const auto times_s =
+      program_times_s({{role.program, role.repeats}, run.machine.device_types[device.type], run.cost});
+  SoloTimes all{std::vector<double>(run.graph->operations.size(), 0.0)};
+  auto next_s = times_s->begin();
+  double done_s = 0;
+  for (const Task& task : role.program)
+    for (const PlanOp& op : task.ops) {
+      const double own_s = *next_s++ / device.speed;
+      const Operation* operation =
+          op.operation != PlanOp::of_plan ? &run.graph->operations[op.operation] : nullptr;
+      if (operation && operation->phase == Phase::update) {
+        all.update_s += own_s;
+        continue;
+      }
+      done_s += own_s;
+      if (!operation) continue;
+      if (operation->phase == Phase::forward) all.forward_s += own_s;
+      all.done_s[op.operation] = done_s;
+    }
+  return all;
 }
 
 /// Alone on the first device of one server.
@@ -54,20 +83,22 @@ Point solo_point(const PlanSpec& spec, const Setup& setup) {
   return point;
 }
 
-SoloStep solo_step_of(PreparedRun run, std::int64_t batch, double share) {
+SoloStep solo_step_of(PreparedRun run, std::int64_t batch, double share,
+                      const std::vector<GradientSync>& bucketings) {
   run.plan.input.reset();  // a whole host has more devices to make images ready for
   const Assessment assessment = assess(run);
   const double host_w = run.machine.host_types[run.machine.hosts[0].type].host_power_w;
-  const auto images = static_cast<double>(batch);
+  const SoloTimes times = times_of(run);
   return {batch,
           assessment.step_bound_s,
-          pass_s(run, Phase::update, images),
-          pass_s(run, Phase::forward, images),
+          times.update_s,
+          times.forward_s,
           assessment.running_s,
           assessment.energy_bound_j - host_w * assessment.step_bound_s,
           0,
           assessment.peak_bytes,
-          assessment.fits_in(share)};
+          assessment.fits_in(share),
+          bucket_times(bucketings, run, times.done_s)};
 }
 
 /// On whole hosts of the server, as plain all-reduces use them.
@@ -130,7 +161,7 @@ std::vector<EqualServers> equal_servers(const PlanSpec& spec, const ServerTable&
 
 /// @throws InputError: the servers cannot run the precision, or the network
 SoloSteps steps_of(const PlanSpec& spec, const EqualServers& servers, Precision precision,
-                   Preparer& preparer) {
+                   const std::vector<GradientSync>& bucketings, Preparer& preparer) {
   SoloSteps solos;
   const bool given = !spec.batches.empty();
   const std::vector<std::int64_t> tried(servers.batches.begin(), servers.batches.end());
@@ -138,7 +169,7 @@ SoloSteps steps_of(const PlanSpec& spec, const EqualServers& servers, Precision 
     PreparedRun run = preparer.prepare(solo_point(spec, solo_setup(servers.names.front(), precision, batch)),
                                        nullptr, {}, Detail::step);
     solos.gradient_bytes = run.graph->gradient_bytes();
-    solos.steps.push_back(solo_step_of(std::move(run), batch, spec.constraints.memory));
+    solos.steps.push_back(solo_step_of(std::move(run), batch, spec.constraints.memory, bucketings));
     if (!given && !solos.steps.back().fits) break;
   }
   return solos;
@@ -150,11 +181,13 @@ SoloTable measure_servers(const PlanSpec& spec, const ServerTable& servers, Prep
                           std::size_t jobs, const std::function<void(std::size_t, std::size_t)>& progress) {
   const std::vector<EqualServers> groups = equal_servers(spec, servers);
   const std::size_t precisions = spec.precisions.size(), items = groups.size() * precisions;
+  const std::vector<GradientSync> bucketings = bucketings_of(spec, servers);
   // What all processes need is read once, here.
   preparer.prepare(solo_point(spec, solo_setup(groups[0].names[0], Precision::fp32, 1)), nullptr, {},
                    Detail::step);
   const FirstHalf work = [&](std::size_t i) -> SecondHalf {
-    const SoloSteps solos = steps_of(spec, groups[i / precisions], spec.precisions[i % precisions], preparer);
+    const SoloSteps solos =
+        steps_of(spec, groups[i / precisions], spec.precisions[i % precisions], bucketings, preparer);
     return [bytes = to_text(solos, solos_fields)] { return bytes; };
   };
   SoloTable table;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/planning/bucket_times.h"
 #include "sim/planning/candidates.h"
 #include "sim/planning/sum_time.h"
 #include "sim/run/simulate.h"
@@ -22,6 +23,7 @@ struct SoloStep {
   double device_energy_j = 0, host_power_w = 0;
   double peak_memory_bytes = 0;
   bool fits = false;
+  std::vector<BucketTimes> buckets;  ///< if several such devices sum their gradients
 };
 
 /// The steps of a server with one precision, and what sums of its gradients have to do with.

@@ -78,7 +78,11 @@ bool adds_on_devices(const SumAlgorithm& algorithm) {
 HostWays ways_of(const Machine& one, const Machine* two) {
   HostWays ways;
   ways.alone_s_per_byte = least_s_a_byte(one, false);
-  if (!two || !joined_by_switch(*two)) return ways;
+  ways.alone_start_s = one.collective_overhead_s;
+  ways.copies = !one.transport.ideal();
+  if (!two) return ways;
+  ways.several_start_s = two->collective_overhead_s;
+  if (!joined_by_switch(*two)) return ways;
   ways.any_s_per_byte = least_s_a_byte(*two, false);
   ways.between_s_per_byte = least_s_a_byte(*two, true);
   return ways;

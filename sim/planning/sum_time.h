@@ -12,6 +12,9 @@ struct HostWays {
   double alone_s_per_byte = 0;    ///< one host by itself: from one of its devices to another
   double any_s_per_byte = 0;      ///< of several hosts: from one device to another, wherever it is
   double between_s_per_byte = 0;  ///< of several hosts: from one host to another
+  /// Before the first byte of a sum flows (Communication::overhead_s), on one host and on several.
+  double alone_start_s = 0, several_start_s = 0;
+  bool copies = false;  ///< gradients are copied into their buckets and back (GroupSync::is_copied)
 };
 
 /// @param one of one such host @param two of two of them; nullptr: nothing joins them
