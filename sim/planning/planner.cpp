@@ -204,29 +204,46 @@ std::vector<Standing> Planner::search(const Scenario& scenario, const Question& 
     std::optional<Standing> standing{};  ///< nothing: does not keep the constraints
   };
   std::vector<Seen> open_ones;
-  for (const std::size_t c : open(scenario)) open_ones.push_back({c});
   std::vector<Standing> known, bounds;
+  /// Takes in how far the candidate has come since it was last seen.
+  const auto see = [&](Seen& seen) {
+    const TrialState state = trials_.trial(trials_.space().candidates[seen.candidate].setup).state;
+    if (seen.state != state && may_run(state)) {
+      const bool exact = state == TrialState::simulated;
+      const Figures now =
+          exact ? estimates_.figures(seen.candidate, scenario) : floor(seen.candidate, scenario);
+      seen.standing.reset();
+      if (keeps(now, scenario)) seen.standing = standing(seen.candidate, scenario, now);
+    }
+    seen.state = state;
+  };
+  // What is out stays out, since bounds only grow.
+  const auto is_out = [&](const Seen& seen) {
+    if (seen.state == TrialState::simulated) return false;
+    return !may_run(seen.state) || !seen.standing || question.is_out(*seen.standing);
+  };
+  const std::vector<std::size_t> all = open(scenario);
+  for (const std::size_t c : all)
+    if (simulated(c)) {
+      see(open_ones.emplace_back(Seen{c}));
+      if (open_ones.back().standing) known.push_back(*open_ones.back().standing);
+    }
+  question.hopes(known, {});  // so that most others are found to be out when they are first looked at
+  for (const std::size_t c : all) {
+    if (simulated(c)) continue;
+    Seen seen{c};
+    see(seen);
+    if (!is_out(seen)) open_ones.push_back(seen);
+  }
   const auto look = [&] {
     known.clear(), bounds.clear();
     for (Seen& seen : open_ones) {
-      const TrialState state = trials_.trial(trials_.space().candidates[seen.candidate].setup).state;
-      if (seen.state != state && may_run(state)) {
-        const bool exact = state == TrialState::simulated;
-        const Figures now =
-            exact ? estimates_.figures(seen.candidate, scenario) : floor(seen.candidate, scenario);
-        seen.standing.reset();
-        if (keeps(now, scenario)) seen.standing = standing(seen.candidate, scenario, now);
-      }
-      seen.state = state;
-      if (seen.standing && may_run(state))
-        (state == TrialState::simulated ? known : bounds).push_back(*seen.standing);
+      see(seen);
+      if (seen.standing && may_run(seen.state))
+        (seen.state == TrialState::simulated ? known : bounds).push_back(*seen.standing);
     }
     std::vector<Hope> hopes = question.hopes(known, bounds);
-    // What is out stays out, since bounds only grow.
-    std::erase_if(open_ones, [&](const Seen& seen) {
-      if (seen.state == TrialState::simulated) return false;
-      return !may_run(seen.state) || !seen.standing || question.is_out(*seen.standing);
-    });
+    std::erase_if(open_ones, is_out);
     return hopes;
   };
   QuestionSpace space(trials_, look);

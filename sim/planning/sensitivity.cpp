@@ -69,14 +69,23 @@ class Sensitivity {
     changes_.push_back(std::move(change));
   }
 
-  /// Scenarios between two, as turning_point() goes through them. @param at what differs, by a factor
+  /// Scenarios between two, as turning_point() goes through them. Of candidates that may be the best between two of
+  /// them, ever fewer may be between two that are nearer to each other.
+  /// @param at what differs, by a factor
   /// @returns the factor at which another one is the best
   std::optional<double> turning(double reach, const std::function<Scenario(double)>& at) {
-    const auto rivals = planner_.rivals(at(1), at(reach));
-    return turning_point(reach, fine, [&](double factor) {
+    double kept = 1, end = reach;
+    std::shared_ptr<const std::vector<std::size_t>> rivals;
+    const auto at_rivals = [&](double factor) {
       Scenario then = at(factor);
       then.among = rivals;
-      return planner_.best(then) == choice_;
+      return then;
+    };
+    return turning_point(reach, fine, [&](double factor) {
+      rivals = planner_.rivals(at_rivals(kept), at_rivals(end));
+      const bool stays = planner_.best(at_rivals(factor)) == choice_;
+      (stays ? kept : end) = factor;
+      return stays;
     });
   }
 

@@ -155,7 +155,7 @@ TEST_CASE("sensitivity: with links as slow as it says another choice is the best
 
 TEST_CASE(
     "sensitivity: between two scenarios the best of the rivals is the best of all, and rivals are few") {
-  std::size_t rivals_seen = 0, all_seen = 0, changes = 0;
+  std::size_t rivals_seen = 0, nearer_seen = 0, all_seen = 0, changes = 0;
   for (unsigned seed = 1; seed <= 4; ++seed) {
     CAPTURE(seed);
     std::mt19937 random(seed);
@@ -190,14 +190,20 @@ TEST_CASE(
     };
     const auto check = [&](const auto& at, double reach) {
       const auto among = planner.rivals(at(1), at(reach));
-      rivals_seen += among->size(), all_seen += trials.space().candidates.size();
       for (double factor = 1; factor <= reach; factor *= std::pow(reach, 0.125) * (1 - 1e-12)) {
         CAPTURE(factor);
+        rivals_seen += among->size(), all_seen += trials.space().candidates.size();
         Scenario few = at(factor);
         few.among = among;
         const std::optional<std::size_t> best = planner.best(few);
         CHECK(best == planner.best(at(factor)));
         changes += best != choice;
+        // Of these, those between two scenarios that are nearer to each other.
+        Scenario before = at(std::sqrt(factor)), after = at(std::sqrt(factor * reach));
+        before.among = after.among = among;
+        few.among = planner.rivals(before, after);
+        nearer_seen += few.among->size();
+        CHECK(planner.best(few) == best);
       }
     };
     check(dearer, 1.1);
@@ -208,6 +214,7 @@ TEST_CASE(
   }
   CHECK(changes > 10);
   CHECK(rivals_seen < all_seen);
+  CHECK(nearer_seen < rivals_seen);
 }
 
 TEST_CASE("sensitivity: on no links a candidate comes to less than its least on any") {
