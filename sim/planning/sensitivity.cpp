@@ -75,14 +75,14 @@ class Sensitivity {
   /// @returns the factor at which another one is the best
   std::optional<double> turning(double reach, const std::function<Scenario(double)>& at) {
     double kept = 1, end = reach;
-    std::shared_ptr<const std::vector<std::size_t>> rivals;
+    std::shared_ptr<const std::vector<std::size_t>> rivals = planner_.rivals(at(1), at(reach));
     const auto at_rivals = [&](double factor) {
       Scenario then = at(factor);
       then.among = rivals;
       return then;
     };
     return turning_point(reach, fine, [&](double factor) {
-      rivals = planner_.rivals(at_rivals(kept), at_rivals(end));
+      if (end != reach) rivals = planner_.rivals(at_rivals(kept), at_rivals(end));
       const bool stays = planner_.best(at_rivals(factor)) == choice_;
       (stays ? kept : end) = factor;
       return stays;
