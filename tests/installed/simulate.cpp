@@ -15,8 +15,8 @@ int main(int, char** argv) {
     const convoy::RunArguments arguments;
     const convoy::FinishedRun run =
         convoy::run_points(experiment, arguments, "", convoy::sweep_options(arguments));
-    for (const convoy::RunResult& point : run.results.runs)
-      fmt::print("{} {:.6g} s\n", point.strategy, point.step_time_s);
+    for (const convoy::RunFigures& point : run.results.runs)  // run.results.whole(i) has all of point i
+      fmt::print("{} {:.6g} s\n", point.words.strategy, point.step_time_s);
   } catch (const convoy::InputError& error) {
     fmt::print("{}\n", error.what());
     return 2;
