@@ -3,37 +3,78 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
+#include <numeric>
+#include <span>
+
+#include "sim/replay/colours.h"
 
 namespace convoy::inline replays {
+namespace {
+
+/// Lists of numbers by owner, all in one vector: a vector for each of a million owners would take ten times the
+/// memory of what is in it.
+class NumberLists {
+ public:
+  struct Entry {
+    std::uint32_t owner, number;
+  };
+  /// @param entries those of one owner stay in their order
+  NumberLists(std::size_t owners, const std::vector<Entry>& entries)
+      : begin_(owners + 1), numbers_(entries.size()) {
+    for (const Entry& entry : entries) ++begin_[entry.owner + 1];
+    std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
+    std::vector<std::uint32_t> next(begin_.begin(), begin_.end() - 1);
+    for (const Entry& entry : entries) numbers_[next[entry.owner]++] = entry.number;
+  }
+  std::span<const std::uint32_t> operator[](std::uint32_t owner) const {
+    return {numbers_.data() + begin_[owner], numbers_.data() + begin_[owner + 1]};
+  }
+
+ private:
+  std::vector<std::uint32_t> begin_, numbers_;
+};
+
+/// The link classes of each port, of links that are used.
+NumberLists classes_of_ports(const Machine& machine, const Folding& folding, std::uint32_t port_count) {
+  std::vector<NumberLists::Entry> entries;
+  for (std::size_t l = 0; l < machine.links.size(); ++l)
+    if (folding.link_class[l] != Folding::none)
+      entries.push_back({machine.links[l].port, folding.link_class[l]});
+  return NumberLists(port_count, entries);
+}
+
+}  // namespace
 
 LinkClock::LinkClock(const Machine& machine, const Folding& folding)
     : link_clock_(folding.links.size(), Folding::none) {
   std::uint32_t port_count = 0;
   for (const Link& link : machine.links) port_count = std::max(port_count, link.port + 1);
-  std::vector<std::vector<std::uint32_t>> link_classes(port_count);
-  for (std::size_t l = 0; l < machine.links.size(); ++l)
-    if (folding.link_class[l] != Folding::none)
-      link_classes[machine.links[l].port].push_back(folding.link_class[l]);
 
   std::uint32_t clocks = 0;
-  std::map<std::vector<std::uint32_t>, std::uint32_t> known;
-  std::vector<std::vector<std::uint32_t>> ports_of(folding.links.size());  // clocks by link class
+  std::vector<NumberLists::Entry> clocks_of_ports;  // by link class
   port_clock_.assign(port_count, Folding::none);
-  for (std::uint32_t port = 0; port < port_count; ++port) {
-    std::vector<std::uint32_t>& classes = link_classes[port];
-    if (classes.empty()) continue;
-    std::sort(classes.begin(), classes.end());
-    classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
-    const auto [it, fresh] = known.try_emplace(classes);
-    if (fresh) {
-      for (const std::uint32_t c : classes)
-        if (link_clock_[c] == Folding::none) link_clock_[c] = clocks++;
-      it->second = clocks++;
-      for (const std::uint32_t c : classes) ports_of[c].push_back(it->second);
+  {
+    const NumberLists classes_of = classes_of_ports(machine, folding, port_count);
+    ColourTable known;  // by the classes of their links
+    std::vector<std::uint32_t> clock_of_known, classes;
+    for (std::uint32_t port = 0; port < port_count; ++port) {
+      classes.assign(classes_of[port].begin(), classes_of[port].end());
+      if (classes.empty()) continue;
+      std::sort(classes.begin(), classes.end());
+      classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
+      Colour colour = classes.size();
+      for (const std::uint32_t c : classes) colour = mix(colour, c);
+      const std::uint32_t number = known.number(colour);
+      if (number == clock_of_known.size()) {
+        for (const std::uint32_t c : classes)
+          if (link_clock_[c] == Folding::none) link_clock_[c] = clocks++;
+        for (const std::uint32_t c : classes) clocks_of_ports.push_back({c, clocks});
+        clock_of_known.push_back(clocks++);
+      }
+      port_clock_[port] = clock_of_known[number];
     }
-    port_clock_[port] = it->second;
   }
+  const NumberLists ports_of(folding.links.size(), clocks_of_ports);
   for (std::uint32_t& clock : link_clock_)  // connections have no port
     if (clock == Folding::none) clock = clocks++;
   clocks_.resize(clocks);

@@ -97,6 +97,10 @@ class LinkClock {
     for (std::uint32_t i = first_of_flow_[flow_class]; i < first_of_flow_[flow_class + 1]; ++i)
       use(of_flow_[i]);
   }
+  /// How many clocks these are.
+  std::size_t count(std::uint32_t flow_class) const {
+    return first_of_flow_[flow_class + 1] - first_of_flow_[flow_class];
+  }
   std::size_t size() const { return clocks_.size(); }
   /// Adds busy time of a link or port that nobody uses now.
   void add(std::uint32_t clock, double time_s) { clocks_[clock].add(time_s); }

@@ -27,42 +27,46 @@ inline Colour mix(Colour a, Colour b) {
 inline Colour bits(double value) { return std::bit_cast<Colour>(value); }
 
 /// Numbers colours in the order in which they are first looked up. Open addressing; a colour is already a
-/// hash.
+/// hash. A slot has half of its colour, which tells where it belongs however many slots there are, and nearly
+/// always whether it is the one that is looked up.
 class ColourTable {
  public:
-  std::size_t size() const { return size_; }
+  std::size_t size() const { return colours_.size(); }
   std::uint32_t number(Colour colour) {
-    if (2 * size_ >= slots_.size()) widen();
-    Slot& slot = find(colour);
-    if (slot.number == nobody) slot = {colour, static_cast<std::uint32_t>(size_++)};
-    return slot.number;
+    if (2 * size() >= slots_.size()) widen();
+    const auto half = static_cast<std::uint32_t>(colour);
+    std::size_t at = half & (slots_.size() - 1);
+    for (; slots_[at].number != nobody; at = (at + 1) & (slots_.size() - 1))
+      if (slots_[at].half == half && colours_[slots_[at].number] == colour) return slots_[at].number;
+    slots_[at] = {half, static_cast<std::uint32_t>(size())};
+    colours_.push_back(colour);
+    return slots_[at].number;
   }
 
   /// A colour will be looked up soon: large tables are in none of the processor's caches.
   void fetch(Colour colour) const {
-    if (!slots_.empty()) __builtin_prefetch(&slots_[colour & (slots_.size() - 1)]);
+    if (!slots_.empty())
+      __builtin_prefetch(&slots_[static_cast<std::uint32_t>(colour) & (slots_.size() - 1)]);
   }
 
  private:
   static constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
   struct Slot {
-    Colour colour = 0;
-    std::uint32_t number = nobody;
+    std::uint32_t half = 0, number = nobody;
   };
-  Slot& find(Colour colour) {
-    std::size_t at = colour & (slots_.size() - 1);
-    while (slots_[at].number != nobody && slots_[at].colour != colour) at = (at + 1) & (slots_.size() - 1);
-    return slots_[at];
-  }
   void widen() {
-    std::vector<Slot> narrow(std::max<std::size_t>(64, 4 * slots_.size()));
+    std::vector<Slot> narrow(std::max<std::size_t>(64, 2 * slots_.size()));
     narrow.swap(slots_);
-    for (const Slot& slot : narrow)
-      if (slot.number != nobody) find(slot.colour) = slot;
+    for (const Slot& slot : narrow) {
+      if (slot.number == nobody) continue;
+      std::size_t at = slot.half & (slots_.size() - 1);
+      while (slots_[at].number != nobody) at = (at + 1) & (slots_.size() - 1);
+      slots_[at] = slot;
+    }
   }
 
-  std::vector<Slot> slots_;  ///< a power of two
-  std::size_t size_ = 0;
+  std::vector<Slot> slots_;      ///< a power of two, at most 2^32: numbers end there, too
+  std::vector<Colour> colours_;  ///< by number
 };
 
 }  // namespace convoy::replays

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <type_traits>
 
 #include "sim/plan/ledger.h"
 #include "sim/plan/repetition.h"
@@ -129,9 +130,9 @@ ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& c
   validate(plan, machine);
   // The answers of a service belong to individual messages.
   const bool listed = !options.fold || plan.service() != nullptr;
-  const FlowTable table = expand_flows(plan, machine, listed ? Listing::always : Listing::where_needed);
+  FlowTable table = expand_flows(plan, machine, listed ? Listing::always : Listing::where_needed);
   const std::vector<bool> one_by_one = ranks_go_one_by_one(plan, machine, table);
-  const Folding folding = fold(plan, machine, table, one_by_one, options.fold, options.disturbances);
+  Folding folding = fold(plan, machine, table, one_by_one, options.fold, options.disturbances);
   Execution execution =
       execute({plan, machine, cost, table, one_by_one, folding},
               {Contention::shared, options.network_model, options.disturbances, options.service_log});
@@ -149,9 +150,16 @@ ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& c
   }
   if (plan.steps > 1) take_mean(plan.steps, execution, result);
   result.step_time_s = execution.end_s;
+  result.simulated_flows = folding.flows.size();
+  // What only the execution needed makes room for the results.
+  const auto release = [](auto& list) { std::remove_reference_t<decltype(list)>().swap(list); };
+  release(table.paths);
+  release(folding.flow_class);
+  release(folding.flows);
+  release(folding.flow_route);
+  release(folding.group_flows);
   result.endpoints.resize(machine.endpoint_count());
   result.links.resize(machine.links.size());
-  result.simulated_flows = folding.flows.size();
   for (const Role& role : plan.roles) {
     require_balanced_memory(role);
     const MemoryPeak peak = peak_memory(role);

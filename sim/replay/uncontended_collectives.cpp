@@ -31,6 +31,10 @@ UncontendedCollectives::UncontendedCollectives(const Folding& folding, const Lin
 std::optional<UncontendedCollective> UncontendedCollectives::find(
     std::span<const std::vector<std::uint32_t>> flows, const std::vector<Round>& rounds) {
   UncontendedCollective group;
+  std::size_t most_uses = 0;  // no more than that, so that the list does not have to grow
+  for (const std::vector<std::uint32_t>& of_round : flows)
+    for (const std::uint32_t f : of_round) most_uses += clock_.count(f);
+  group.uses.reserve(std::min(most_uses, clock_.size()));
   bool found = true;
   for (std::size_t r = 0; r < flows.size() && found; ++r)
     found = flows[r].empty() || add_round(flows[r], rounds[r], group);

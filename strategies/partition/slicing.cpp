@@ -2,6 +2,7 @@
 #include "strategies/partition/slicing.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "strategies/partition/longest_first.h"
 
@@ -49,19 +50,20 @@ class Slicer {
   }
 
   void find_primaries() {
-    std::vector<double> level(dag_.size());
+    std::vector<double> level(dag_.size());  // longest ways along unvisited nodes; taken: visited
+    constexpr double taken = -std::numeric_limits<double>::infinity();
     for (Part k = 0; k < task_.parts; ++k) {
       NodeId start = dag_.size();
       for (auto v = dag_.order().rbegin(); v != dag_.order().rend(); ++v) {
-        if (slices_.cluster_of[*v] != unvisited) continue;
+        if (level[*v] == taken) continue;
         double longest = 0;
-        for (const NodeId w : dag_.children(*v))
-          if (slices_.cluster_of[w] == unvisited) longest = std::max(longest, message_[*v] + level[w]);
+        for (const NodeId w : dag_.children(*v)) longest = std::max(longest, message_[*v] + level[w]);
         level[*v] = dag_.time_us(*v) + longest;
         if (start == dag_.size() || level[*v] >= level[start]) start = *v;
       }
       if (start == dag_.size()) break;
       take_path(start, level);
+      for (const NodeId v : slices_.clusters.back()) level[v] = taken;
       ++slices_.primaries;
     }
     double first = 0;
