@@ -371,25 +371,27 @@ const YamlNode* find_path(const YamlNode& root, std::string_view dotted_path) {
   return nullptr;
 }
 
-std::string to_flow(const YamlNode& node) {
+namespace {
+
+/// One line of flow-style YAML. @param written a text, which was in quotes or not, as it stands there
+template <class Written>
+std::string in_flow(const YamlNode& node, Written written) {
   std::string out;
   switch (node.kind) {
     case YamlNode::Kind::null:
       return "null";
     case YamlNode::Kind::scalar:
-      return node.scalar;
+      return written(node.scalar, node.quoted);
     case YamlNode::Kind::sequence:
-      for (const YamlNode& item : node.items) out += (out.empty() ? "" : ", ") + to_flow(item);
+      for (const YamlNode& item : node.items) out += (out.empty() ? "" : ", ") + in_flow(item, written);
       return "[" + out + "]";
     case YamlNode::Kind::mapping:
       for (const auto& [key, value] : node.entries)
-        out += (out.empty() ? "" : ", ") + key + ": " + to_flow(value);
+        out += (out.empty() ? "" : ", ") + written(key, false) + ": " + in_flow(value, written);
       return "{" + out + "}";
   }
   return out;
 }
-
-namespace {
 
 /// Whether a text, or a number in its one spelling, stands for itself within flow-style YAML.
 bool is_plain(const std::string& text) {
@@ -402,31 +404,19 @@ bool is_plain(const std::string& text) {
          number_spelling(text).value_or(text) == text;
 }
 
-std::string yaml_text(const std::string& text, bool quoted) {
-  if (!quoted && is_plain(text)) return text;
-  YAML::Emitter out;
-  out << YAML::DoubleQuoted << text;
-  return out.c_str();
-}
-
 }  // namespace
 
+std::string to_flow(const YamlNode& node) {
+  return in_flow(node, [](const std::string& text, bool) { return text; });
+}
+
 std::string to_yaml(const YamlNode& node) {
-  std::string out;
-  switch (node.kind) {
-    case YamlNode::Kind::null:
-      return "null";
-    case YamlNode::Kind::scalar:
-      return yaml_text(node.scalar, node.quoted);
-    case YamlNode::Kind::sequence:
-      for (const YamlNode& item : node.items) out += (out.empty() ? "" : ", ") + to_yaml(item);
-      return "[" + out + "]";
-    case YamlNode::Kind::mapping:
-      for (const auto& [key, value] : node.entries)
-        out += (out.empty() ? "" : ", ") + yaml_text(key, false) + ": " + to_yaml(value);
-      return "{" + out + "}";
-  }
-  return out;
+  return in_flow(node, [](const std::string& text, bool quoted) {
+    if (!quoted && is_plain(text)) return text;
+    YAML::Emitter out;
+    out << YAML::DoubleQuoted << text;
+    return std::string(out.c_str());
+  });
 }
 
 }  // namespace convoy::base
