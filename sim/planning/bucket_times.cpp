@@ -10,21 +10,17 @@
 #include "strategies/strategy.h"
 
 namespace convoy::inline planning {
+namespace {
 
-GradientSync bucketing_of(const GradientSync& sums) {
+std::optional<GradientSync> bucketing_of(const YamlNode& strategy) {
+  if (strategy.find("micro_batches") || !sums_on_devices(strategy)) return std::nullopt;
+  const GradientSync sums = *read_strategy(strategy)->sums();
   GradientSync bucketing;
   bucketing.bucket_bytes = sums.bucket_bytes;
   bucketing.bucket_given = sums.bucket_given;
   bucketing.first_bucket_bytes = sums.first_bucket_bytes;
   bucketing.overlap = sums.overlap;
   return bucketing;
-}
-
-namespace {
-
-std::optional<GradientSync> bucketing_of(const YamlNode& strategy) {
-  if (strategy.find("micro_batches") || !sums_on_devices(strategy)) return std::nullopt;
-  return bucketing_of(*read_strategy(strategy)->sums());
 }
 
 }  // namespace

@@ -19,10 +19,8 @@ struct BucketTimes {
   double copy_s = 0;   ///< copying its gradients into it, or back, where they are copied (HostWays)
 };
 
-/// What of a strategy's sums says which gradients are in which bucket, and whether these are sent during backward.
-GradientSync bucketing_of(const GradientSync& sums);
-
-/// Those of the plan's strategies whose gradients are summed on devices, each once.
+/// The ways in which strategies of the plan that sum gradients on devices fill buckets, each once: what of a strategy's sums says
+/// which gradients are in which bucket, and whether these are sent during backward.
 std::vector<GradientSync> bucketings_of(const PlanSpec& spec, const ServerTable& servers);
 
 /// The place of a strategy's among them; nothing where it sums otherwise, or gradients of several micro-batches.
