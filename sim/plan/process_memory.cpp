@@ -170,10 +170,14 @@ double usable_bytes(const DeviceType& device) {
 double pytorch_bytes(const Role& role, const DeviceType& device, Precision precision, double fixed_bytes) {
   constexpr std::size_t most_kept_requests = 4 * most_kept_operations;
   static thread_local Memo<AllocatorKey, double> memo(most_kept_requests);
-  AllocatorKey key{{}, requests_of(role, precision), usable_bytes(device) - fixed_bytes};
+  AllocatorKey key{{}, requests_of(role, precision), std::numeric_limits<double>::infinity()};
   for (std::size_t c = 0; c < memory_class_count; ++c)
     if (role.resident_bytes[c] > 0 && static_cast<MemoryClass>(c) != MemoryClass::reserved)
       key.resident_bytes.push_back(role.resident_bytes[c]);
+  // The allocator looks at the device's size only where it would reserve more: devices with room have one answer.
+  const double room_bytes = usable_bytes(device) - fixed_bytes, wanted_bytes = memo.of(key, most_reserved_bytes);
+  if (wanted_bytes <= room_bytes) return fixed_bytes + wanted_bytes;
+  key.capacity_bytes = room_bytes;
   return fixed_bytes + memo.of(std::move(key), most_reserved_bytes);
 }
 

@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "models/caching_allocator.h"
 #include "sim/base/memo.h"
 #include "sim/plan/ledger.h"
 #include "sim/plan/process_memory.h"
@@ -91,6 +92,34 @@ TEST_CASE("process memory: fragments count, until the device is full") {
   CHECK(tight.fits());
   small.usable_memory_bytes = (fixed + 5900) * mib;
   CHECK(!process_memory(role_of(ops), small, with(Framework::pytorch)).fits());
+}
+
+TEST_CASE("process memory: devices of any size have what an allocator of their own says [law]") {
+  const double fixed = fixed_mib(Framework::pytorch);
+  int full = 0, roomy = 0;
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    std::vector<PlanOp> ops;
+    for (int i = 0; i < 30; ++i) {
+      const double m = 1 + static_cast<double>(random() % 3000) / 10;
+      ops.push_back(op({m}, {m}));
+    }
+    const Role role = role_of(ops);
+    for (const double size_mib : {300.0, 1000.0, 3000.0, 30000.0}) {
+      CAPTURE(size_mib);
+      DeviceType device = card();
+      device.usable_memory_bytes = (fixed + size_mib) * mib;
+      CachingAllocator allocator(device.usable_memory_bytes - fixed * mib);
+      for (int step = 0; step < 2; ++step)
+        for (const PlanOp& each : ops) allocator.free(allocator.allocate(each.allocates.front().bytes));
+      const double bytes = process_memory(role, device, with(Framework::pytorch)).bytes;
+      CHECK(bytes == approx(fixed * mib + allocator.most_reserved_bytes()));
+      (bytes < process_memory(role, card(), with(Framework::pytorch)).bytes ? full : roomy) += 1;
+    }
+  }
+  CHECK(full > 20);
+  CHECK(roomy > 20);
 }
 
 TEST_CASE("process memory: what sends between operations does not matter, whether figures are kept or not") {
