@@ -10,9 +10,9 @@
 #include "sim/plan/repetition.h"
 #include "sim/plan/validate.h"
 #include "sim/replay/executor.h"
-#include "sim/replay/fidelity.h"
 #include "sim/replay/flows.h"
 #include "sim/replay/fold.h"
+#include "sim/replay/folded_flows.h"
 #include "sim/replay/input_queue.h"
 
 namespace convoy::inline replays {
@@ -162,12 +162,11 @@ LowerBound lower_bound(const Plan& plan, const Machine& machine, const CostModel
     return lower_bound(without_waiting, machine, cost);
   }
   validate(plan, machine);
-  const FlowTable table =
-      expand_flows(plan, machine, plan.service() ? Listing::always : Listing::where_needed);
-  const std::vector<bool> one_by_one = ranks_go_one_by_one(plan, machine, table);
-  const Folding folding = fold(plan, machine, table, one_by_one, true);
+  const FoldedFlows flows = folded_flows(plan, machine);
+  const FlowTable& table = flows.table();
+  const Folding& folding = flows.folding();
   const Execution execution =
-      execute({plan, machine, cost, table, one_by_one, folding}, {.contention = Contention::none});
+      execute({plan, machine, cost, table, flows.one_by_one(), folding}, {.contention = Contention::none});
   if (execution.periods_missing > 0)
     return lower_bound(with_more_listed(plan, execution.periods_missing), machine, cost);
   bound.step_time_s = execution.end_s;

@@ -4,16 +4,15 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <type_traits>
 
 #include "sim/plan/ledger.h"
 #include "sim/plan/repetition.h"
 #include "sim/plan/validate.h"
 #include "sim/replay/compute_times.h"
 #include "sim/replay/executor.h"
-#include "sim/replay/fidelity.h"
 #include "sim/replay/flows.h"
 #include "sim/replay/fold.h"
+#include "sim/replay/folded_flows.h"
 #include "sim/replay/input_queue.h"
 
 namespace convoy::inline replays {
@@ -128,13 +127,11 @@ ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& c
       (!options.disturbances.empty() || options.network_model == NetworkModel::simgrid))
     return replay(with_all_listed(plan), machine, cost, options);
   validate(plan, machine);
-  // The answers of a service belong to individual messages.
-  const bool listed = !options.fold || plan.service() != nullptr;
-  FlowTable table = expand_flows(plan, machine, listed ? Listing::always : Listing::where_needed);
-  const std::vector<bool> one_by_one = ranks_go_one_by_one(plan, machine, table);
-  Folding folding = fold(plan, machine, table, one_by_one, options.fold, options.disturbances);
+  FoldedFlows flows = folded_flows(plan, machine, options.fold, options.disturbances);
+  const FlowTable& table = flows.table();
+  const Folding& folding = flows.folding();
   Execution execution =
-      execute({plan, machine, cost, table, one_by_one, folding},
+      execute({plan, machine, cost, table, flows.one_by_one(), folding},
               {Contention::shared, options.network_model, options.disturbances, options.service_log});
   if (execution.periods_missing > 0)
     return replay(with_more_listed(plan, execution.periods_missing), machine, cost, options);
@@ -151,13 +148,7 @@ ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& c
   if (plan.steps > 1) take_mean(plan.steps, execution, result);
   result.step_time_s = execution.end_s;
   result.simulated_flows = folding.flows.size();
-  // What only the execution needed makes room for the results.
-  const auto release = [](auto& list) { std::remove_reference_t<decltype(list)>().swap(list); };
-  release(table.paths);
-  release(folding.flow_class);
-  release(folding.flows);
-  release(folding.flow_route);
-  release(folding.group_flows);
+  flows.release_execution();
   result.endpoints.resize(machine.endpoint_count());
   result.links.resize(machine.links.size());
   for (const Role& role : plan.roles) {
