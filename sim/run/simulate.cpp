@@ -437,9 +437,11 @@ PreparedRun with_every_task(PreparedRun run) {
   return run;
 }
 
-RunOutput simulate(const PreparedRun& run, bool with_trace) {
-  if (with_trace && leaves_tasks_out(run)) return simulate(with_every_task(run), with_trace);
-  const ReplayResult replayed = replay(run.plan, run.machine, run.cost, {true, run.network_model});
+ReplayResult replay_of(const PreparedRun& run) {
+  return replay(run.plan, run.machine, run.cost, {true, run.network_model});
+}
+
+RunOutput output_of(const PreparedRun& run, const ReplayResult& replayed, bool with_trace) {
   std::vector<StepRange> ranges;
   for (const Doubt& doubt : run.doubts) ranges.push_back(step_range_s(run, doubt, replayed));
   RunOutput output{evaluate(run, replayed, ranges), {}};
@@ -451,6 +453,11 @@ RunOutput simulate(const PreparedRun& run, bool with_trace) {
     output.trace = trace_of(run.plan, run.machine, run.cost, replayed);
   keep_largest(output.trace);
   return output;
+}
+
+RunOutput simulate(const PreparedRun& run, bool with_trace) {
+  if (with_trace && leaves_tasks_out(run)) return simulate(with_every_task(run), with_trace);
+  return output_of(run, replay_of(run), with_trace);
 }
 
 }  // namespace convoy::runs

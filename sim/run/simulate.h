@@ -184,4 +184,9 @@ struct RunOutput {
 /// before, except with NetworkModel::simgrid, whose clock continues (sim/replay/engine.h).
 RunOutput simulate(const PreparedRun& run, bool with_trace);
 
+/// The two halves of it: the replay of a run's step, and the output with such a replay, whose timelines only a trace
+/// and a run in phases need. A trace has the tasks that the run's plan lists.
+ReplayResult replay_of(const PreparedRun& run);
+RunOutput output_of(const PreparedRun& run, const ReplayResult& replayed, bool with_trace);
+
 }  // namespace convoy::runs

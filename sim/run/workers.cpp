@@ -22,6 +22,7 @@
 #include <optional>
 #include <set>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/base/input_error.h"
@@ -195,8 +196,17 @@ class Workers::Pool {
 
   bool is_idle(std::size_t w) const { return workers_[w].given.empty(); }
 
+  /// Whether no worker but this one had the last item about the same thing.
+  bool may_know(std::size_t w, const WorkItem& item) const {
+    if (!options_.about) return true;
+    const auto known = knows_.find(options_.about(item));
+    return known == knows_.end() || known->second == w;
+  }
+
   /// Items that the worker does one after the other, without waiting for anything in between. @pre it is idle
   void give(std::size_t w, std::deque<Given> items) {
+    if (options_.about)
+      for (const Given& given : items) knows_[options_.about(given.item)] = w;
     workers_[w].given = std::move(items);
     send(workers_[w]);
   }
@@ -330,6 +340,8 @@ class Workers::Pool {
   WorkerOptions options_;
   std::vector<Worker> workers_;
   std::size_t next_ = 0;  ///< whose turn it is to be asked first
+  std::unordered_map<std::size_t, std::size_t>
+      knows_;  ///< by what items are about: the worker that had the last
 };
 
 Workers::Workers(std::size_t jobs, FirstHalf work, WorkerOptions options)
@@ -352,18 +364,39 @@ bool Workers::run(std::size_t count, const std::function<WorkItem(std::size_t)>&
   // Neighbours have most in common, which a process computes once: each gets a row of items. Rows become
   // shorter towards the end, so that nobody has several left while others have none.
   constexpr std::size_t longest_row = 32, rows_left = 4;
-  std::size_t given = 0;
+  std::size_t next = 0;                // place of the first item that is left for nobody else
+  std::deque<std::size_t> for_others;  // places before it, of items that another worker may know
+  std::size_t left = count;
   const auto give = [&](std::size_t w) {
     if (!again.empty()) {
       pool.give(w, {{again.front(), item_at(again.front())}});
       again.pop_front();
       return;
     }
-    const std::size_t end =
-        given + std::min(count - given, std::clamp<std::size_t>((count - given) / (rows_left * pool.size()),
-                                                                1, longest_row));
+    const std::size_t length =
+        std::min(left, std::clamp<std::size_t>(left / (rows_left * pool.size()), 1, longest_row));
     std::deque<Pool::Given> row;
-    for (; given < end; ++given) row.push_back({given, item_at(given)});
+    const auto take = [&](std::size_t place, const WorkItem& item) {
+      row.push_back({place, item});
+      --left;
+    };
+    for (auto place = for_others.begin(); place != for_others.end() && row.size() < length;) {
+      const WorkItem item = item_at(*place);
+      const bool takes = pool.may_know(w, item);
+      if (takes) take(*place, item);
+      place = takes ? for_others.erase(place) : std::next(place);
+    }
+    for (; next < count && row.size() < length; ++next) {
+      const WorkItem item = item_at(next);
+      if (pool.may_know(w, item))
+        take(next, item);
+      else
+        for_others.push_back(next);
+    }
+    if (row.empty() && !for_others.empty()) {
+      take(for_others.back(), item_at(for_others.back()));
+      for_others.pop_back();
+    }
     pool.give(w, std::move(row));
   };
   for (std::size_t w = 0; w < pool.size(); ++w) give(w);

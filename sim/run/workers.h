@@ -25,6 +25,9 @@ struct WorkerOptions {
   bool apart = false;
   /// Called here several times a second while items are under way; true ends all of them.
   std::function<bool()> stop = [] { return false; };
+  /// What an item is about, if items of several lists may be about one thing: it goes to the process that had the last
+  /// one, which may have kept something of it, unless that has others to do while nothing else is left for this one.
+  std::function<std::size_t(const WorkItem& item)> about = {};
 };
 
 /// Forked processes that do one list of items after another, and keep from each to the next what items have in

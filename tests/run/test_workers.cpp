@@ -171,6 +171,27 @@ TEST_CASE("workers: a worker keeps what it has worked out for its next items") {
   CHECK(calls == 0);
 }
 
+TEST_CASE(
+    "workers: what is asked about one thing is asked of one process, unless another has nothing to do") {
+  ::signal(SIGPIPE, SIG_IGN);
+  Workers workers(
+      3,
+      [](std::size_t) -> SecondHalf { return [] { return ::usleep(10'000), std::to_string(::getpid()); }; },
+      {.about = [](const WorkItem& item) { return item.number / 10; }});
+  const auto run = [&](const std::vector<WorkItem>& items) {
+    std::vector<std::string> processes(items.size());
+    CHECK(
+        workers.run(items, [&](std::size_t place, WorkerAnswer answer) { processes[place] = answer.bytes; }));
+    return processes;
+  };
+  const std::vector<std::string> first = run({10, 20, 30});
+  CHECK(std::set<std::string>(first.begin(), first.end()).size() == 3);
+  CHECK(run({32, 13, 21}) == std::vector<std::string>{first[2], first[0], first[1]});
+  CHECK(run({14, 25, 36, 40}).size() == 4);  // of which nobody knows the last
+  const std::vector<std::string> stolen = run({11, 12, 13, 14, 15, 16});
+  CHECK(std::set<std::string>(stolen.begin(), stolen.end()).size() == 3);
+}
+
 TEST_CASE("workers: the same processes do one list after another, and a list that was left is no hindrance") {
   ::signal(SIGPIPE, SIG_IGN);
   int calls = 0;  // each worker has its own copy

@@ -2,9 +2,13 @@
 #include "sim/run/search/try_out.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <utility>
 
+#include "sim/base/memo.h"
+#include "sim/replay/replay.h"
+#include "sim/run/prepared_memo.h"
 #include "sim/run/wire.h"
 
 namespace convoy::inline search {
@@ -27,22 +31,78 @@ std::vector<WorkItem> items_of(const std::vector<std::size_t>& candidates, Asked
   return items;
 }
 
-FirstHalf work_of(PrepareItem prepare) {
-  return [prepare = std::move(prepare)](WorkItem item) -> SecondHalf {
-    const auto asked = static_cast<Asked>(item.number % askable);
+/// What a process has found out about candidates and may be asked for again: their runs, once they are planned, and
+/// their replays, once their steps are simulated. If there is too much of it, it begins anew.
+class KnownCandidates {
+ public:
+  std::shared_ptr<const PreparedRun> prepared(const WorkItem& item, const PrepareItem& prepare,
+                                              Detail detail) {
     const std::size_t candidate = item.number / askable;
-    if (asked == Asked::plan)
-      return [bytes = encode(assess(prepare(candidate, Detail::step, item.factor)))] { return bytes; };
-    const Detail detail = asked == Asked::step ? Detail::step : Detail::all;
-    return [run = std::make_shared<const PreparedRun>(prepare(candidate, detail, item.factor)),
-            with_trace = asked == Asked::trace] { return encode(simulate(*run, with_trace)); };
+    const auto known = runs_.find({candidate, item.factor});
+    if (detail == Detail::step && known != runs_.end()) return known->second;
+    auto run = std::make_shared<const PreparedRun>(prepare(candidate, detail, item.factor));
+    if (detail == Detail::step && !WithoutMemos::any()) {
+      make_room(PreparedKey{run}.weight(), weight_of_runs_, runs_);
+      runs_.insert_or_assign({candidate, item.factor}, run);
+    }
+    return run;
+  }
+
+  /// Nothing: it is not known.
+  std::shared_ptr<const ReplayResult> replayed(const WorkItem& item) const {
+    const auto known = replays_.find({item.number / askable, item.factor});
+    return known == replays_.end() ? nullptr : known->second;
+  }
+
+  void keep(const WorkItem& item, const PreparedRun& run, std::shared_ptr<ReplayResult> replayed) {
+    if (run.phased || WithoutMemos::any()) return;
+    replayed->timelines = {};  // which results do not need
+    make_room(replayed->endpoints.size() + replayed->links.size(), weight_of_replays_, replays_);
+    replays_.insert_or_assign({item.number / askable, item.factor}, std::move(replayed));
+  }
+
+ private:
+  using Asked = std::pair<std::size_t, double>;  ///< candidate and factor
+  static constexpr std::size_t most_weight = 1 << 19;
+
+  template <class Kept>
+  static void make_room(std::size_t weight, std::size_t& of_all, Kept& kept) {
+    if (of_all + weight > most_weight) kept.clear(), of_all = 0;
+    of_all += weight;
+  }
+
+  std::map<Asked, std::shared_ptr<const PreparedRun>> runs_;
+  std::map<Asked, std::shared_ptr<const ReplayResult>> replays_;
+  std::size_t weight_of_runs_ = 0, weight_of_replays_ = 0;
+};
+
+/// A run's step alone, or with its interval, for which the step does not have to be simulated again where it is known.
+std::string simulated(const WorkItem& item, const PreparedRun& run, KnownCandidates& known) {
+  const auto asked = static_cast<Asked>(item.number % askable);
+  if (asked == Asked::trace) return encode(simulate(run, true));
+  if (const auto replayed = known.replayed(item)) return encode(output_of(run, *replayed, false));
+  auto replayed = std::make_shared<ReplayResult>(replay_of(run));
+  std::string output = encode(output_of(run, *replayed, false));
+  if (asked == Asked::step) known.keep(item, run, std::move(replayed));
+  return output;
+}
+
+FirstHalf work_of(PrepareItem prepare) {
+  auto known = std::make_shared<KnownCandidates>();
+  return [prepare = std::move(prepare), known](const WorkItem& item) -> SecondHalf {
+    const auto asked = static_cast<Asked>(item.number % askable);
+    const bool all = asked == Asked::all || asked == Asked::trace;
+    auto run = known->prepared(item, prepare, all ? Detail::all : Detail::step);
+    if (asked == Asked::plan) return [bytes = encode(assess(*run))] { return bytes; };
+    return [item, run = std::move(run), known] { return simulated(item, *run, *known); };
   };
 }
 
 }  // namespace
 
 TryOut::TryOut(std::size_t jobs, PrepareItem prepare, bool apart)
-    : workers_(jobs, work_of(std::move(prepare)), {.apart = apart}) {}
+    : workers_(jobs, work_of(std::move(prepare)),
+               {.apart = apart, .about = [](const WorkItem& item) { return item.number / askable; }}) {}
 
 void TryOut::plan(const std::vector<std::size_t>& candidates,
                   const std::function<void(std::size_t place, Tried<Assessment> tried)>& planned,
