@@ -50,6 +50,8 @@ class CostModel {
   /// gradient together) on `images` images take as long as measured. A pass without work is not changed.
   void measured(const TrainingGraph& graph, std::uint32_t layer, double images, double forward_s,
                 double backward_s, const DeviceType& device);
+  /// Whether times on the device depend on the layer (measured()).
+  bool has_measured_layers(const DeviceType& device) const { return measured_.contains(device.name); }
   /// Scales all times on `device` so that one step of `graph` on `images` images alone takes images /
   /// images_per_s. A graph without work is not changed. Anchoring again replaces the factor.
   void anchor(const TrainingGraph& graph, double images, double images_per_s, const DeviceType& device);

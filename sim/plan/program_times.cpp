@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "sim/plan/program_times.h"
 
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 namespace convoy::inline plans {
@@ -33,19 +36,59 @@ std::shared_ptr<LastTimes> last_times(const TimedProgram& timed) {
   return memo.of({timed.device, timed.cost}, [](const Costs&) { return std::make_shared<LastTimes>(); });
 }
 
+/// Times of operations by what they do, whichever layer of the network does it: a network has many equal ones.
+class TimesByWork {
+ public:
+  explicit TimesByWork(const TimedProgram& timed)
+      : timed_(timed), by_layer_(timed.cost.has_measured_layers(timed.device)) {}
+
+  double time_s(const Work& work, double images) {
+    if (by_layer_) return timed_.cost.time_s(work, images, timed_.device);
+    const auto [known, fresh] = times_s_.try_emplace({&work, images}, 0.0);
+    if (fresh) known->second = timed_.cost.time_s(work, images, timed_.device);
+    return known->second;
+  }
+
+ private:
+  struct Key {
+    const Work* work;  ///< of the program
+    double images;
+    bool operator==(const Key& other) const {
+      if (images != other.images || work->bytes_per_image != other.work->bytes_per_image) return false;
+      Work of_same_layer = *work;
+      of_same_layer.layer = other.work->layer;
+      return of_same_layer == *other.work;
+    }
+  };
+  struct Hash {
+    std::size_t operator()(const Key& key) const {
+      const auto bits = [](double number) { return std::bit_cast<std::uint64_t>(number); };
+      const std::size_t hash =
+          hash_with(hash_with(bits(key.work->bytes_per_image), bits(key.work->flops_per_image)),
+                    hash_with(bits(key.work->bytes_fixed), bits(key.images)));
+      return hash ^ (hash >> 32);  // numbers of few digits have their differences on top
+    }
+  };
+
+  const TimedProgram& timed_;
+  bool by_layer_;
+  std::unordered_map<Key, double, Hash> times_s_;
+};
+
 std::vector<double> times_of(const TimedProgram& timed) {
   const std::shared_ptr<LastTimes> kept = last_times(timed);
+  TimesByWork times(timed);
   std::vector<double> times_s;
   for (const Task& task : timed.program)
     for (const PlanOp& op : task.ops) {
       if (op.operation >= most_kept) {  // or is none of the graph's
-        times_s.push_back(timed.cost.time_s(op.work, op.images, timed.device));
+        times_s.push_back(times.time_s(op.work, op.images));
         continue;
       }
       if (op.operation >= kept->size()) kept->resize(op.operation + 1);
       LastTime& last = (*kept)[op.operation];
       if (last.images != op.images || last.work != op.work)
-        last = {op.work, op.images, timed.cost.time_s(op.work, op.images, timed.device)};
+        last = {op.work, op.images, times.time_s(op.work, op.images)};
       times_s.push_back(last.time_s);
     }
   return times_s;
