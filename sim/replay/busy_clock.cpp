@@ -77,13 +77,13 @@ LinkClock::LinkClock(const Machine& machine, const Folding& folding)
   const NumberLists ports_of(folding.links.size(), clocks_of_ports);
   for (std::uint32_t& clock : link_clock_)  // connections have no port
     if (clock == Folding::none) clock = clocks++;
-  clocks_.resize(clocks);
   is_port_.assign(clocks, true);
   for (const std::uint32_t clock : link_clock_) is_port_[clock] = false;
 
-  for (const std::vector<LinkUse>& route : folding.flow_route) {
+  first_of_flow_.reserve(folding.flow_route.size() + 1);
+  for (std::size_t c = 0; c < folding.flow_route.size(); ++c) {
     first_of_flow_.push_back(static_cast<std::uint32_t>(of_flow_.size()));
-    for (const LinkUse& use : route) {
+    for (const LinkUse& use : folding.flow_route[c]) {
       of_flow_.push_back(link_clock_[use.link]);
       of_flow_.insert(of_flow_.end(), ports_of[use.link].begin(), ports_of[use.link].end());
     }
@@ -94,7 +94,7 @@ LinkClock::LinkClock(const Machine& machine, const Folding& folding)
 void LinkClock::flow_begins(std::uint32_t flow_class, double now_s) {
   for_each(flow_class, [&](std::uint32_t clock) {
     take_foreseen(clock, now_s);
-    clocks_[clock].enter(now_s);
+    clock_of(clock).enter(now_s);
   });
 }
 
@@ -106,10 +106,10 @@ void LinkClock::flow_ends(std::uint32_t flow_class, double now_s) {
 }
 
 void LinkClock::flow_foreseen(std::uint32_t flow_class, double begin_s, double end_s, double now_s) {
-  if (foreseen_.empty()) foreseen_.resize(clocks_.size());
+  if (foreseen_.empty()) foreseen_.resize(size());
   for_each(flow_class, [&](std::uint32_t clock) {
     if (!is_port_[clock]) {
-      clocks_[clock].add(end_s - begin_s);
+      clock_of(clock).add(end_s - begin_s);
       return;
     }
     take_foreseen(clock, now_s);
@@ -120,7 +120,7 @@ void LinkClock::flow_foreseen(std::uint32_t flow_class, double begin_s, double e
 void LinkClock::take_foreseen(std::uint32_t clock, double now_s) {
   if (foreseen_.empty()) return;
   foreseen_[clock].take(now_s, [&](double at_s, bool begins) {
-    begins ? clocks_[clock].enter(at_s) : clocks_[clock].leave(at_s);
+    begins ? clock_of(clock).enter(at_s) : clocks_[clock].leave(at_s);
   });
 }
 
@@ -131,14 +131,16 @@ void LinkClock::take_foreseen() {
 
 std::vector<double> LinkClock::link_busy_s(double now_s) const {
   std::vector<double> result;
-  for (const std::uint32_t clock : link_clock_) result.push_back(clocks_[clock].total_s(now_s));
+  result.reserve(link_clock_.size());
+  for (const std::uint32_t clock : link_clock_) result.push_back(total_s(clock, now_s));
   return result;
 }
 
 std::vector<double> LinkClock::port_busy_s(double now_s) const {
   std::vector<double> result;
+  result.reserve(port_clock_.size());
   for (const std::uint32_t clock : port_clock_)
-    result.push_back(clock == Folding::none ? 0.0 : clocks_[clock].total_s(now_s));
+    result.push_back(clock == Folding::none ? 0.0 : total_s(clock, now_s));
   return result;
 }
 

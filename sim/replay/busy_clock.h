@@ -101,17 +101,26 @@ class LinkClock {
   std::size_t count(std::uint32_t flow_class) const {
     return first_of_flow_[flow_class + 1] - first_of_flow_[flow_class];
   }
-  std::size_t size() const { return clocks_.size(); }
+  std::size_t size() const { return is_port_.size(); }
   /// Adds busy time of a link or port that nobody uses now.
-  void add(std::uint32_t clock, double time_s) { clocks_[clock].add(time_s); }
+  void add(std::uint32_t clock, double time_s) { clock_of(clock).add(time_s); }
 
   std::vector<double> link_busy_s(double now_s) const;  ///< by link class
   std::vector<double> port_busy_s(double now_s) const;  ///< by Link::port
 
  private:
   void take_foreseen(std::uint32_t clock, double now_s);
+  BusyTime& clock_of(std::uint32_t clock) {
+    if (clocks_.empty()) [[unlikely]]
+      clocks_.resize(size());
+    return clocks_[clock];
+  }
+  double total_s(std::uint32_t clock, double now_s) const {
+    return clocks_.empty() ? 0 : clocks_[clock].total_s(now_s);
+  }
 
-  std::vector<BusyTime> clocks_;  ///< of classes of equal ports, each after those of its link classes
+  /// Of classes of equal ports, each after those of its link classes; empty: nobody has used any yet.
+  std::vector<BusyTime> clocks_;
   std::vector<std::uint32_t> link_clock_;               ///< by link class
   std::vector<std::uint32_t> port_clock_;               ///< by port
   std::vector<std::uint32_t> first_of_flow_, of_flow_;  ///< clocks by flow class, all in one vector

@@ -32,6 +32,7 @@ class FirstColours {
     }
     for (std::uint32_t p = 0; p < 2 * table_.peers; ++p) add(NodeKind::peer, p < table_.peers);
     disturb(disturbances);
+    if (many_links_differ()) tell_paths_and_links();
     return std::move(colours_);
   }
 
@@ -79,6 +80,32 @@ class FirstColours {
     for (const Disturbances::Transfer& transfer : disturbances.transfers) {
       machine_.router->route(transfer.from, transfer.to, route);
       for (const LinkId link : route.links) of_link(link) = mix(of_link(link), ++number);
+    }
+  }
+
+  bool many_links_differ() const {
+    constexpr std::size_t many = 256;
+    ColourTable known;
+    for (std::uint32_t link = numbers_.links; link < numbers_.ends && known.size() < many; ++link)
+      known.number(colours_[link]);
+    return known.size() == many;
+  }
+
+  /// Tells paths by their links, and then links by their paths, as the refinement would. Where nearly all of them are of a
+  /// class of their own, they are so from the beginning, and the refinement need not list what it splits.
+  void tell_paths_and_links() {
+    for (std::uint32_t p = 0; p < table_.paths.size(); ++p) {
+      Colour seen = 0;
+      for (const LinkId link : table_.route(table_.paths[p])) seen += mix(colours_[numbers_.links + link]);
+      Colour& own = colours_[numbers_.paths + p];
+      own = mix(own, seen);
+    }
+    std::vector<Colour> seen(numbers_.ends - numbers_.links, 0);
+    for (std::uint32_t p = 0; p < table_.paths.size(); ++p)
+      for (const LinkId link : table_.route(table_.paths[p])) seen[link] += mix(colours_[numbers_.paths + p]);
+    for (std::uint32_t link = 0; link < seen.size(); ++link) {
+      Colour& own = colours_[numbers_.links + link];
+      own = mix(own, seen[link]);
     }
   }
 

@@ -47,13 +47,12 @@ class FlowClasses {
   void find() {
     folding_.flow_class = flow_classes(table_, classes_.paths());
     for (std::uint32_t f = 0; f < table_.flows.size(); ++f) {
-      if (folding_.flow_class[f] != folding_.flows.size()) continue;
-      folding_.flows.push_back(table_.flows[f]);
+      if (folding_.flow_class[f] != folding_.first_flow.size()) continue;
+      folding_.first_flow.push_back(f);
       add_route(table_.route(table_.flows[f]), {});
     }
     add_crossings_of_flows();
     list_of_groups();
-    folding_.listed = static_cast<std::uint32_t>(folding_.flows.size());
     std::vector<std::uint32_t> groups_of_class(folding_.groups.size(), 0);
     for (const std::uint32_t c : folding_.group_class) ++groups_of_class[c];
     std::size_t first_end = 0;
@@ -69,17 +68,19 @@ class FlowClasses {
 
   /// @param out,in the two halves of the route
   void add_route(std::span<const LinkId> out, std::span<const LinkId> in) {
-    std::vector<LinkUse>& route = folding_.flow_route.emplace_back();
-    route.reserve(out.size() + in.size());
+    ClassRoutes& routes = folding_.flow_route;
+    const std::size_t own = routes.size();
+    routes.add_class();
     for (const std::span<const LinkId> links : {out, in})
-      for (const LinkId link : links)
-        if (const std::uint32_t c = folding_.link_class[link]; use_of(route, c) == route.end())
-          route.push_back({c, 0});
+      for (const LinkId link : links) {
+        const std::uint32_t c = folding_.link_class[link];
+        if (const std::span<LinkUse> route = routes[own]; use_of(route, c) == route.end())
+          routes.push_back({c, 0});
+      }
   }
 
-  static std::vector<LinkUse>::iterator use_of(std::vector<LinkUse>& route, std::uint32_t link_class) {
-    return std::find_if(route.begin(), route.end(),
-                        [&](const LinkUse& use) { return use.link == link_class; });
+  static std::span<LinkUse>::iterator use_of(std::span<LinkUse> route, std::uint32_t link_class) {
+    return std::ranges::find(route, link_class, &LinkUse::link);
   }
 
   /// Counts how many of the class's flows cross a link that represents its class.
@@ -101,7 +102,7 @@ class FlowClasses {
 
   /// The listed flows of the groups that represent their classes.
   void list_of_groups() {
-    std::vector<bool> seen(folding_.flows.size(), false);
+    std::vector<bool> seen(folding_.first_flow.size(), false);
     for (const std::uint32_t g : folding_.groups) {
       std::vector<std::uint32_t>& flows = folding_.group_flows.emplace_back();
       const FlowGroup& group = table_.groups[g];
@@ -127,12 +128,12 @@ class FlowClasses {
     }
     ClassPairs(flows, from.class_of, to.class_of).all_of([&](const ClassPairs::Pair& pair) {
       const std::uint32_t sender = from.first[pair.sender_class], receiver = to.first[pair.receiver_class];
-      const auto before = static_cast<std::uint32_t>(folding_.flows.size());
+      const auto before = static_cast<std::uint32_t>(folding_.flow_class_count());
       const std::uint32_t c =
           only ? before : number_of(mix(ends[sender], ends[flows.senders.size() + receiver]));
       if (c == before) add_class(flows, flows.senders[sender], flows.receivers[receiver]);
       if (table_.peers > 0 && c == before)
-        add_connection(c, flows.senders[sender].peer, flows.receivers[receiver].peer,
+        add_connection(flows.senders[sender].peer, flows.receivers[receiver].peer,
                        senders_of_peer[sender] * receivers_of_peer[receiver]);
       class_of_pair_[pair.sender_class * to.first.size() + pair.receiver_class] = c;
       if (folding_.groups[group_class] == flows.group) folding_.group_flows[group_class].push_back(c);
@@ -151,7 +152,7 @@ class FlowClasses {
   std::uint32_t number_of(Colour colour) {
     const std::uint32_t known = known_.number(colour);
     if (known == class_of_known_.size())
-      class_of_known_.push_back(static_cast<std::uint32_t>(folding_.flows.size()));
+      class_of_known_.push_back(static_cast<std::uint32_t>(folding_.flow_class_count()));
     return class_of_known_[known];
   }
 
@@ -160,20 +161,21 @@ class FlowClasses {
                  const AllToAllFlows::End& receiver) {
     double latency_s = sender.latency_s;
     for (const LinkId link : table_.half(receiver)) latency_s += machine_.links[link].latency_s;
-    folding_.flows.push_back({flows.group, flows.round, sender.endpoint, receiver.endpoint,
-                              sender.share * receiver.share, latency_s, 0, 0, Folding::none});
+    folding_.unlisted_flows.push_back({flows.group, flows.round, sender.endpoint, receiver.endpoint,
+                                       sender.share * receiver.share, latency_s, 0, 0, Folding::none});
     add_route(table_.half(sender), table_.half(receiver));
   }
 
   /// Counts how many of the class's flows use the connection of two peers that represent their classes.
-  void add_connection(std::uint32_t flow_class, std::uint32_t from, std::uint32_t to, std::uint64_t flows) {
+  /// @pre the class is the last
+  void add_connection(std::uint32_t from, std::uint32_t to, std::uint64_t flows) {
     const Colour colour = mix(classes_.peers()[from], classes_.peers()[table_.peers + to]);
     const std::uint32_t known = known_connections_.number(colour);
     if (known == connection_class_.size()) {
       connection_class_.push_back(static_cast<std::uint32_t>(folding_.links.size()));
       folding_.links.push_back(link_of_peers(machine_, table_));
     }
-    folding_.flow_route[flow_class].push_back({connection_class_[known], static_cast<std::uint32_t>(flows)});
+    folding_.flow_route.push_back({connection_class_[known], static_cast<std::uint32_t>(flows)});
   }
 
   /// Counts crossings on the links of ends that represent their classes: each end has flows with all ends of

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "sim/plan/plan.h"
@@ -12,6 +13,34 @@
 #include "topologies/machine.h"
 
 namespace convoy::inline replays {
+
+/// Links of each class of flows, all in one vector: a vector for each of a million classes would take three times
+/// the memory of what is in it.
+class ClassRoutes {
+ public:
+  std::size_t size() const { return first_.size(); }
+  std::span<const LinkUse> operator[](std::size_t flow_class) const {
+    return {uses_.data() + first_[flow_class], uses_.data() + past_last(flow_class)};
+  }
+  std::span<LinkUse> operator[](std::size_t flow_class) {
+    return {uses_.data() + first_[flow_class], uses_.data() + past_last(flow_class)};
+  }
+  /// Begins the route of one more class.
+  void add_class() { first_.push_back(static_cast<std::uint32_t>(uses_.size())); }
+  /// Adds to the route of the last class.
+  void push_back(const LinkUse& use) { uses_.push_back(use); }
+  void reserve(std::size_t classes, std::size_t uses) {
+    first_.reserve(classes);
+    uses_.reserve(uses);
+  }
+
+ private:
+  std::size_t past_last(std::size_t flow_class) const {
+    return flow_class + 1 < first_.size() ? first_[flow_class + 1] : uses_.size();
+  }
+  std::vector<std::uint32_t> first_;  ///< by class: in uses_
+  std::vector<LinkUse> uses_;
+};
 
 /// Which endpoints, flows, groups and links behave the same throughout the replay, so that one of each class
 /// is simulated.
@@ -35,11 +64,17 @@ struct Folding {
   std::vector<std::uint32_t> endpoint_role;   ///< by class
 
   std::vector<std::uint32_t> flow_class;  ///< by FlowTable::flows; those of all_to_all have classes too
-  std::vector<Flow> flows;                ///< by class: one of its flows
-  /// Classes from this one on are of FlowTable::all_to_all. All of their flows are between hosts; the ends of
-  /// the one in `flows` are any two of their classes, and may be on one host.
-  std::uint32_t listed = 0;
-  std::vector<std::vector<LinkUse>> flow_route;  ///< by class; LinkUse::link is a link class
+  std::vector<std::uint32_t> first_flow;  ///< by class of FlowTable::flows: the first of them
+  /// Of each class after these, which are of FlowTable::all_to_all: one of its flows. All of them are between hosts;
+  /// the ends of this one are any two of their classes, and may be on one host.
+  std::vector<Flow> unlisted_flows;
+  std::size_t flow_class_count() const { return first_flow.size() + unlisted_flows.size(); }
+  bool is_listed(std::uint32_t c) const { return c < first_flow.size(); }
+  /// A flow of the class. @param table of which this is the folding
+  const Flow& flow(const FlowTable& table, std::uint32_t c) const {
+    return is_listed(c) ? table.flows[first_flow[c]] : unlisted_flows[c - first_flow.size()];
+  }
+  ClassRoutes flow_route;  ///< by class; LinkUse::link is a link class
 
   std::vector<std::uint32_t> group_class;               ///< by FlowTable::groups
   std::vector<std::uint32_t> groups;                    ///< representative by class

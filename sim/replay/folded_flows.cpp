@@ -77,8 +77,8 @@ void FoldedFlows::release_execution() {
   const auto release = [](auto& list) { std::remove_reference_t<decltype(list)>().swap(list); };
   release(table_->paths);
   release(folding_->flow_class);
-  release(folding_->flows);
-  release(folding_->flow_route);
+  release(folding_->first_flow);
+  folding_->flow_route = {};
   release(folding_->group_flows);
 }
 

@@ -38,12 +38,13 @@ class StreamsOfPatterns {
 class CrossedLinks {
  public:
   explicit CrossedLinks(const FoldedPlan& folded)
-      : folding_(folded.folding), streams_(folded.plan), links_(folding_.links.size()) {
+      : folding_(folded.folding), table_(folded.table), streams_(folded.plan), links_(folding_.links.size()) {
     std::uint32_t number = 0;  // of a round of a group
     for (std::uint32_t g = 0; g < folding_.groups.size(); ++g) {
       const std::uint32_t pattern = folded.table.groups[folding_.groups[g]].pattern;
       std::vector<std::vector<std::uint32_t>> rounds(folded.plan.patterns[pattern].rounds.size());
-      for (const std::uint32_t f : folding_.group_flows[g]) rounds[folding_.flows[f].round].push_back(f);
+      for (const std::uint32_t f : folding_.group_flows[g])
+        rounds[folding_.flow(table_, f).round].push_back(f);
       for (const std::vector<std::uint32_t>& flows : rounds) {
         for (const std::uint32_t f : flows) add(f, pattern, number);
         ++number;
@@ -52,7 +53,7 @@ class CrossedLinks {
   }
 
   bool are_for_one_message(std::uint32_t flow_class) const {
-    const std::vector<LinkUse>& route = folding_.flow_route[flow_class];
+    const std::span<const LinkUse> route = folding_.flow_route[flow_class];
     return std::all_of(route.begin(), route.end(),
                        [&](const LinkUse& use) { return !links_[use.link].shared; });
   }
@@ -66,12 +67,12 @@ class CrossedLinks {
   };
 
   void add(std::uint32_t flow_class, std::uint32_t pattern, std::uint32_t round) {
-    const Flow& flow = folding_.flows[flow_class];
+    const Flow& flow = folding_.flow(table_, flow_class);
     const std::uint32_t from = folding_.endpoint_class[flow.from], to = folding_.endpoint_class[flow.to];
     for (const LinkUse& use : folding_.flow_route[flow_class]) {
       Crossed& link = links_[use.link];
       if (link.round == nobody) link.ends[0] = from, link.ends[1] = to;
-      if (link.round == round || use.multiplicity > 1 || flow_class >= folding_.listed) link.shared = true;
+      if (link.round == round || use.multiplicity > 1 || !folding_.is_listed(flow_class)) link.shared = true;
       link.round = round;
       for (std::size_t i = 0; i < 2; ++i)
         if (link.ends[i] != nobody && !is_end(link, i, from, to, pattern)) link.ends[i] = nobody;
@@ -87,6 +88,7 @@ class CrossedLinks {
   }
 
   const Folding& folding_;
+  const FlowTable& table_;
   StreamsOfPatterns streams_;
   std::vector<Crossed> links_;  ///< by class
 };
@@ -107,8 +109,8 @@ std::vector<bool> has_lone_messages(const FoldedPlan& folded) {
   std::vector<bool> result = folded.one_by_one;
   if (!has_collectives_one_by_one(folded)) return std::vector<bool>(result.size(), false);
   const CrossedLinks links(folded);
-  for (std::uint32_t f = 0; f < folded.folding.flows.size(); ++f) {
-    const std::uint32_t pattern = folded.table.groups[folded.folding.flows[f].group].pattern;
+  for (std::uint32_t f = 0; f < folded.folding.flow_class_count(); ++f) {
+    const std::uint32_t pattern = folded.table.groups[folded.folding.flow(folded.table, f).group].pattern;
     if (result[pattern] && !links.are_for_one_message(f)) result[pattern] = false;
   }
   return result;

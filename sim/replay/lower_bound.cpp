@@ -105,8 +105,8 @@ class SumsByLink {
 std::vector<std::vector<std::pair<std::uint32_t, double>>> loads(const Plan& plan, const FlowTable& table,
                                                                  const Folding& folding) {
   std::vector<std::vector<std::pair<std::uint32_t, double>>> by_pattern(plan.patterns.size());
-  for (std::size_t c = 0; c < folding.flows.size(); ++c) {
-    const Flow& flow = folding.flows[c];
+  for (std::uint32_t c = 0; c < folding.flow_class_count(); ++c) {
+    const Flow& flow = folding.flow(table, c);
     const std::uint32_t pattern = table.groups[flow.group].pattern;
     const double share = flow.fraction * plan.patterns[pattern].rounds[flow.round].repeat;
     if (share == 0) continue;

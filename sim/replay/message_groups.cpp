@@ -14,6 +14,7 @@ MessageGroups::MessageGroups(const Plan& plan, const FlowTable& table, const std
                              MessageListener& listener, UncontendedCollectives* uncontended,
                              std::vector<bool> alone, std::vector<bool> lone)
     : plan_(plan),
+      table_(table),
       one_by_one_(one_by_one),
       folding_(folding),
       engine_(engine),
@@ -40,7 +41,7 @@ void MessageGroups::build_group(std::uint32_t g, const FlowGroup& representative
   }
   group.flows.resize(plan_.patterns[pattern].rounds.size());
   for (const std::uint32_t flow_class : folding_.group_flows[g])
-    group.flows[folding_.flows[flow_class].round].push_back(flow_class);
+    group.flows[flow(flow_class).round].push_back(flow_class);
   if (one_by_one_[pattern]) part_messages(group, member_of);
 }
 
@@ -51,8 +52,8 @@ void MessageGroups::part_messages(Group& group,
   group.parts.resize(group.members.size() * rounds);
   for (std::size_t r = 0; r < rounds; ++r)
     for (const std::uint32_t f : group.flows[r]) {
-      ++group.parts[member(folding_.flows[f].from) * rounds + r].sends;
-      ++group.parts[member(folding_.flows[f].to) * rounds + r].receives;
+      ++group.parts[member(flow(f).from) * rounds + r].sends;
+      ++group.parts[member(flow(f).to) * rounds + r].receives;
     }
   std::uint32_t next = 0;
   for (Group::Part& part : group.parts) {
@@ -65,7 +66,7 @@ void MessageGroups::part_messages(Group& group,
   group.parts.push_back({next});
   for (std::size_t r = 0; r < rounds; ++r)
     for (const std::uint32_t f : group.flows[r]) {
-      const std::uint32_t from = member(folding_.flows[f].from), to = member(folding_.flows[f].to);
+      const std::uint32_t from = member(flow(f).from), to = member(flow(f).to);
       Group::Part& sender = group.parts[from * rounds + r];
       group.messages[sender.first + sender.sends++] = {f, to};
       const std::size_t place = to * rounds + r;
@@ -163,7 +164,7 @@ void MessageGroups::after_overhead(const Run& run, Closure next) {
 }
 
 double MessageGroups::bytes_of(const Run& run, std::uint32_t flow_class) const {
-  return comm_of(run).bytes * folding_.flows[flow_class].fraction;
+  return comm_of(run).bytes * flow(flow_class).fraction;
 }
 
 // --- all ranks in step (fluid) ---
@@ -218,7 +219,7 @@ bool MessageGroups::next_rotation(Run& run) {
   const Round& round = rounds_of(run)[run.round];
   for (; run.repetition < round.repeat; ++run.repetition) {
     const auto bytes_of_flow = [&](std::uint32_t flow_class) {
-      return comm_of(run).bytes * round.rotation->share(folding_.flows[flow_class].pair, run.repetition);
+      return comm_of(run).bytes * round.rotation->share(flow(flow_class).pair, run.repetition);
     };
     const std::vector<std::uint32_t>& flows = run.group->flows[run.round];
     run.under_way = static_cast<std::size_t>(

@@ -138,6 +138,7 @@ class MessageGroups {
   /// @param next a closure that fits into a Callback next to a pointer
   template <class Closure>
   void after_overhead(const Run& run, Closure next);
+  const Flow& flow(std::uint32_t flow_class) const { return folding_.flow(table_, flow_class); }
   double bytes_of(const Run& run, std::uint32_t flow_class) const;
 
   void start_in_step(Run& run);
@@ -157,6 +158,7 @@ class MessageGroups {
   void sent(Run& run, std::uint32_t from, std::uint32_t to);
 
   const Plan& plan_;
+  const FlowTable& table_;
   const std::vector<bool>& one_by_one_;
   const Folding& folding_;
   Engine& engine_;

@@ -27,13 +27,14 @@ MessageOrder::MessageOrder(const FoldedPlan& folded, Contention contention, Engi
   if (contention == Contention::none) return;
   const Folding& folding = folded.folding;
   std::vector<std::uint32_t> flow_classes;  // by queue
-  for (std::uint32_t f = 0; f < folding.flows.size(); ++f) {
-    const Flow& flow = folding.flows[f];
+  for (std::uint32_t f = 0; f < folding.flow_class_count(); ++f) {
+    const Flow& flow = folding.flow(folded.table, f);
     if (!folded.plan.patterns[folded.table.groups[flow.group].pattern].in_order ||
         folding.flow_route[f].empty())
       continue;
-    if (f < folding.listed && folded.machine.host_of(flow.from) == folded.machine.host_of(flow.to)) continue;
-    queue_of_.resize(folding.flows.size(), none);
+    if (folding.is_listed(f) && folded.machine.host_of(flow.from) == folded.machine.host_of(flow.to))
+      continue;
+    queue_of_.resize(folding.flow_class_count(), none);
     queue_of_[f] = static_cast<std::uint32_t>(flow_classes.size());
     flow_classes.push_back(f);
   }
@@ -51,7 +52,7 @@ void MessageOrder::find_servers(const FoldedPlan& folded, const std::vector<std:
   const auto is_host = [&](EndpointId e) { return e >= folded.machine.devices.size(); };
   std::map<std::pair<std::uint32_t, bool>, std::vector<std::uint32_t>> queues_of;
   for (std::uint32_t queue = 0; queue < flow_classes.size(); ++queue) {
-    const Flow& flow = folding.flows[flow_classes[queue]];
+    const Flow& flow = folding.flow(folded.table, flow_classes[queue]);
     queues_of[{folding.endpoint_class[is_host(flow.to) ? flow.to : flow.from], is_host(flow.to)}].push_back(
         queue);
   }

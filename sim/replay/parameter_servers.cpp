@@ -91,7 +91,7 @@ ParameterServers::ConnectionsByServer ParameterServers::find_connections(
       const auto [it, first] = connection_of.emplace(push, static_cast<std::uint32_t>(connections_.size()));
       if (first) {
         connections_.push_back({folding_.endpoint_class[flow.from], server, push, pull, 0, Folding::none,
-                                folding_.flows[push].fraction, folding_.flows[pull].fraction});
+                                folding_.flow(table, push).fraction, folding_.flow(table, pull).fraction});
         result[server].push_back(it->second);
       }
       if (flow.to == folding_.endpoints[server]) ++connections_[it->second].arrivals;

@@ -33,16 +33,18 @@ void count_bytes(const Plan& plan, const FlowTable& table, const AllToAllFlows& 
     to_others[sender] -= flows.receivers[receiver].share;
     from_others[receiver] -= flows.senders[sender].share;
   }
-  const auto add = [&](const AllToAllFlows::End& end, double others, double EndpointUsage::*counter) {
+  const auto add = [&](const AllToAllFlows::End& end, double others) {
     const double sum_bytes = bytes * end.share * others;
-    result.endpoints[end.endpoint].*counter += sum_bytes;
     for (const LinkId link : table.half(end)) result.links[link].bytes += sum_bytes;
     return sum_bytes;
   };
-  for (std::size_t i = 0; i < flows.senders.size(); ++i)
-    result.comm_bytes += add(flows.senders[i], to_others[i], &EndpointUsage::sent_bytes);
+  for (std::size_t i = 0; i < flows.senders.size(); ++i) {
+    const double sent_bytes = add(flows.senders[i], to_others[i]);
+    result.endpoints.add_sent(flows.senders[i].endpoint, sent_bytes);
+    result.comm_bytes += sent_bytes;
+  }
   for (std::size_t i = 0; i < flows.receivers.size(); ++i)
-    add(flows.receivers[i], from_others[i], &EndpointUsage::received_bytes);
+    result.endpoints.add_received(flows.receivers[i].endpoint, add(flows.receivers[i], from_others[i]));
 }
 
 /// Bytes by endpoint and link: what the plan says is sent, whatever the timing, as often as the clients of a
@@ -59,8 +61,8 @@ void count_bytes(const Plan& plan, const Machine& machine, const FlowTable& tabl
       const bool from_client = flow.from < machine.devices.size() && !is_answer[pattern];
       bytes *= pace[folding.endpoint_class[from_client ? flow.from : flow.to]];
     }
-    result.endpoints[flow.from].sent_bytes += bytes;
-    result.endpoints[flow.to].received_bytes += bytes;
+    result.endpoints.add_sent(flow.from, bytes);
+    result.endpoints.add_received(flow.to, bytes);
     result.comm_bytes += bytes;
     for (const LinkId link : table.route(flow))
       if (link < machine.links.size()) result.links[link].bytes += bytes;
@@ -79,7 +81,7 @@ void last_as_long_as_links_need(const Machine& machine, ReplayResult& result) {
   const double wait_s = needed_s - result.step_time_s;
   if (wait_s <= 0) return;
   result.step_time_s = needed_s;
-  for (EndpointUsage& endpoint : result.endpoints) {
+  for (EndpointUsage& endpoint : result.endpoints.of_class()) {
     if (endpoint.end_s == 0) continue;
     endpoint.end_s = needed_s;
     endpoint.exposed_comm_s += wait_s;
@@ -109,6 +111,30 @@ void take_mean(double steps, Execution& execution, ReplayResult& result) {
   for (Execution::Usage& usage : execution.usage) usage = {usage.times * (1 / steps), usage.end_s / steps};
   for (std::vector<double>* busy_s : {&execution.link_busy_s, &execution.port_busy_s})
     for (double& each_s : *busy_s) each_s /= steps;
+}
+
+/// What endpoints did, but for their bytes.
+EndpointUsages usages(const Plan& plan, const Folding& folding, const Execution& execution) {
+  std::vector<MemoryPeak> peak_of_role;
+  for (const Role& role : plan.roles) {
+    require_balanced_memory(role);
+    peak_of_role.push_back(peak_memory(role));
+  }
+  std::vector<EndpointUsage> of_class(execution.usage.size());
+  for (std::size_t c = 0; c < of_class.size(); ++c) {
+    const Execution::Usage& usage = execution.usage[c];
+    const MemoryPeak& peak = peak_of_role[folding.endpoint_role[c]];
+    EndpointUsage& endpoint = of_class[c];
+    endpoint.compute_s = usage.times.compute_s;
+    endpoint.issue_wait_s = usage.times.issue_wait_s;
+    endpoint.exposed_comm_s = usage.times.comm.exposed_s;
+    endpoint.hidden_comm_s = usage.times.comm.hidden_s;
+    endpoint.comm_slack_s = usage.times.comm.slack_s;
+    endpoint.end_s = usage.end_s;
+    endpoint.peak_memory_bytes = peak.bytes;
+    endpoint.memory_at_peak = peak.level;
+  }
+  return {folding.endpoint_class, std::move(of_class)};
 }
 
 }  // namespace
@@ -147,26 +173,10 @@ ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& c
   }
   if (plan.steps > 1) take_mean(plan.steps, execution, result);
   result.step_time_s = execution.end_s;
-  result.simulated_flows = folding.flows.size();
+  result.simulated_flows = folding.flow_class_count();
   flows.release_execution();
-  result.endpoints.resize(machine.endpoint_count());
+  result.endpoints = usages(plan, folding, execution);
   result.links.resize(machine.links.size());
-  for (const Role& role : plan.roles) {
-    require_balanced_memory(role);
-    const MemoryPeak peak = peak_memory(role);
-    for (const EndpointId e : role.members) {
-      const Execution::Usage& usage = execution.usage[folding.endpoint_class[e]];
-      EndpointUsage& endpoint = result.endpoints[e];
-      endpoint.compute_s = usage.times.compute_s;
-      endpoint.issue_wait_s = usage.times.issue_wait_s;
-      endpoint.exposed_comm_s = usage.times.comm.exposed_s;
-      endpoint.hidden_comm_s = usage.times.comm.hidden_s;
-      endpoint.comm_slack_s = usage.times.comm.slack_s;
-      endpoint.end_s = usage.end_s;
-      endpoint.peak_memory_bytes = peak.bytes;
-      endpoint.memory_at_peak = peak.level;
-    }
-  }
   for (std::size_t l = 0; l < machine.links.size(); ++l)
     if (folding.link_class[l] != Folding::none)
       result.links[l].busy_s = execution.link_busy_s[folding.link_class[l]];

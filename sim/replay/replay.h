@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/costs/cost_model.h"
@@ -72,6 +73,49 @@ struct EndpointUsage {
   std::array<double, memory_class_count> memory_at_peak{};
 };
 
+/// What all endpoints did. Those of a class (Timeline) compute and wait alike, and all this is kept once for them; what they
+/// sent and received is kept for each, since endpoints of a class whose ranks proceed in step may differ in it.
+class EndpointUsages {
+ public:
+  static constexpr std::uint32_t no_class = 0xffffffff;
+
+  EndpointUsages() = default;
+  /// @param class_of by endpoint; no_class: it has no role, and does nothing
+  /// @param of_class without the bytes
+  EndpointUsages(std::vector<std::uint32_t> class_of, std::vector<EndpointUsage> of_class)
+      : class_of_(std::move(class_of)), of_class_(std::move(of_class)), bytes_(class_of_.size()) {}
+
+  std::size_t size() const { return class_of_.size(); }
+  EndpointUsage operator[](std::size_t endpoint) const {
+    const std::uint32_t c = class_of_[endpoint];
+    EndpointUsage usage = c == no_class ? EndpointUsage() : of_class_[c];
+    usage.sent_bytes = bytes_[endpoint].sent;
+    usage.received_bytes = bytes_[endpoint].received;
+    return usage;
+  }
+  struct Iterator {
+    const EndpointUsages* usages;
+    std::size_t endpoint;
+    EndpointUsage operator*() const { return (*usages)[endpoint]; }
+    Iterator& operator++() { return ++endpoint, *this; }
+    bool operator==(const Iterator&) const = default;
+  };
+  Iterator begin() const { return {this, 0}; }
+  Iterator end() const { return {this, size()}; }
+  /// By class, without the bytes.
+  std::vector<EndpointUsage>& of_class() { return of_class_; }
+  void add_sent(std::size_t endpoint, double bytes) { bytes_[endpoint].sent += bytes; }
+  void add_received(std::size_t endpoint, double bytes) { bytes_[endpoint].received += bytes; }
+
+ private:
+  struct Bytes {
+    double sent = 0, received = 0;
+  };
+  std::vector<std::uint32_t> class_of_;
+  std::vector<EndpointUsage> of_class_;
+  std::vector<Bytes> bytes_;
+};
+
 struct LinkUsage {
   double bytes = 0;
   double busy_s = 0;  ///< at least one message under way over it
@@ -89,7 +133,7 @@ struct StalenessResult {
 /// batch is learnt from.
 struct ReplayResult {
   double step_time_s = 0;
-  std::vector<EndpointUsage> endpoints;  ///< devices, then hosts
+  EndpointUsages endpoints;  ///< devices, then hosts
   std::vector<LinkUsage> links;
   std::vector<double> port_busy_s;  ///< by Link::port: either direction busy
   double comm_bytes = 0;            ///< payload, each message once however many hops; nothing within a place

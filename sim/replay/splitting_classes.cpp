@@ -5,16 +5,17 @@
 
 namespace convoy::inline replays {
 
-SplittingClasses::SplittingClasses(std::span<const Colour> colours)
-    : members_(colours.size()), place_(colours.size()), alone_(colours.size()), shown_(colours.size(), 0) {
+SplittingClasses::SplittingClasses(std::span<const Colour> colours) : alone_(colours.size()) {
   class_of_.reserve(colours.size());
-  ColourTable known;
-  for (const Colour colour : colours) {
-    const std::uint32_t id = known.number(colour);
-    if (id == classes_.size()) classes_.push_back({0, 0});
-    ++classes_[id].size;
-    class_of_.push_back(id);
+  {
+    ColourTable known;
+    for (const Colour colour : colours) class_of_.push_back(known.number(colour));
+    classes_.resize(known.size());
   }
+  members_.resize(colours.size());
+  place_.resize(colours.size());
+  shown_.resize(colours.size(), 0);
+  for (const std::uint32_t id : class_of_) ++classes_[id].size;
   std::uint32_t first = 0;
   for (Class& it : classes_) {
     it.first = it.next = first;

@@ -43,7 +43,7 @@ class SplittingClasses {
  private:
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
   struct Class {
-    std::uint32_t first, size;  ///< in members_
+    std::uint32_t first = 0, size = 0;  ///< in members_
     std::uint32_t touched = 0;  ///< since the last split; they stand behind the others
     std::uint32_t next = 0;     ///< where the next of its parts begins
     std::uint32_t largest = 0;  ///< of its parts

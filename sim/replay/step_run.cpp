@@ -19,10 +19,7 @@ std::unique_ptr<UncontendedCollectives> uncontended_collectives(const FoldedPlan
   if (folded.plan.endless() || surroundings.contention == Contention::none ||
       surroundings.network_model == NetworkModel::simgrid || !surroundings.disturbances.empty())
     return nullptr;
-  std::vector<double> link_Bps;
-  for (const LinkId link : folded.folding.links)
-    link_Bps.push_back(bandwidth_Bps(folded.machine, folded.table, link));
-  return std::make_unique<UncontendedCollectives>(folded.folding, clock, std::move(link_Bps));
+  return std::make_unique<UncontendedCollectives>(folded, clock);
 }
 
 /// Links are then not told of messages before their time.

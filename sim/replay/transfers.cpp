@@ -7,25 +7,29 @@ namespace convoy::inline replays {
 
 Transfers::Transfers(const FoldedPlan& folded, Contention contention, Engine& engine, LinkClock& link_clock,
                      MessageListener& listener)
-    : folding_(folded.folding),
+    : machine_(folded.machine),
+      table_(folded.table),
+      folding_(folded.folding),
       engine_(engine),
       link_clock_(link_clock),
       listener_(listener),
-      order_(folded, contention, engine) {
-  routes_.reserve(folding_.flows.size());
-  for (std::size_t c = 0; c < folding_.flows.size(); ++c) {
-    const Flow& flow = folding_.flows[c];
+      order_(folded, contention, engine) {}
+
+/// Where all communications have their links to themselves, nobody asks for routes.
+void Transfers::list_routes() {
+  routes_.reserve(folding_.flow_class_count());
+  for (std::uint32_t c = 0; c < folding_.flow_class_count(); ++c) {
+    const Flow& flow = folding_.flow(table_, c);
     double lone_rate_Bps = Engine::no_limit;
     for (const LinkUse& use : folding_.flow_route[c])
-      lone_rate_Bps =
-          std::min(lone_rate_Bps, bandwidth_Bps(folded.machine, folded.table, folding_.links[use.link]));
+      lone_rate_Bps = std::min(lone_rate_Bps, bandwidth_Bps(machine_, table_, folding_.links[use.link]));
     routes_.push_back({folding_.endpoint_class[flow.from], folding_.endpoint_class[flow.to],
                        folding_.flow_route[c].empty() ? no_route : unknown, flow.latency_s, lone_rate_Bps});
   }
 }
 
 void Transfers::send(std::uint32_t flow_class, double bytes, double repeat, const Callback& end) {
-  MessageRoute& message_route = routes_[flow_class];
+  MessageRoute& message_route = route_of(flow_class);
   if (message_route.route == unknown)
     message_route.route = engine_.add_route(folding_.flow_route[flow_class]);
   link_clock_.flow_begins(flow_class, engine_.now_s());

@@ -55,15 +55,16 @@ class Transfers {
   /// The message counts as under way at both ends until it is delivered.
   template <class Closure>
   void launch_for_ends(std::uint32_t flow_class, double bytes, Closure delivered) {
-    listener_.message_begins(routes_[flow_class].from);
-    listener_.message_begins(routes_[flow_class].to);
+    const MessageRoute& route = route_of(flow_class);
+    listener_.message_begins(route.from);
+    listener_.message_begins(route.to);
     send(flow_class, bytes, 1, End<Closure>{this, flow_class, delivered});
   }
 
   /// A message that has all its links to itself (lone_messages.h) and begins now or later. It counts as under way when
   /// its time comes. @return its end
   double foresee_for_ends(std::uint32_t flow_class, double bytes, double begin_s) {
-    const MessageRoute& route = routes_[flow_class];
+    const MessageRoute& route = route_of(flow_class);
     const double end_s = begin_s + route.latency_s + bytes / route.lone_rate_Bps;
     link_clock_.flow_foreseen(flow_class, begin_s, end_s, engine_.now_s());
     listener_.message_foreseen(route.from, begin_s, end_s);
@@ -71,8 +72,9 @@ class Transfers {
     return end_s;
   }
   /// How long such a message takes.
-  double lone_s(std::uint32_t flow_class, double bytes) const {
-    return routes_[flow_class].latency_s + bytes / routes_[flow_class].lone_rate_Bps;
+  double lone_s(std::uint32_t flow_class, double bytes) {
+    const MessageRoute& route = route_of(flow_class);
+    return route.latency_s + bytes / route.lone_rate_Bps;
   }
 
  private:
@@ -106,13 +108,21 @@ class Transfers {
   };
 
   void send(std::uint32_t flow_class, double bytes, double repeat, const Callback& end);
+  MessageRoute& route_of(std::uint32_t flow_class) {
+    if (routes_.empty()) [[unlikely]]
+      list_routes();
+    return routes_[flow_class];
+  }
+  void list_routes();
 
+  const Machine& machine_;
+  const FlowTable& table_;
   const Folding& folding_;
   Engine& engine_;
   LinkClock& link_clock_;
   MessageListener& listener_;
   MessageOrder order_;
-  std::vector<MessageRoute> routes_;  ///< by flow class
+  std::vector<MessageRoute> routes_;  ///< by flow class; empty before the first message
 };
 
 }  // namespace convoy::replays

@@ -19,14 +19,13 @@ constexpr double measured_bytes = 0x1p50;
 
 }  // namespace
 
-UncontendedCollectives::UncontendedCollectives(const Folding& folding, const LinkClock& clock,
-                                               std::vector<double> link_bandwidth_Bps)
-    : folding_(folding),
+UncontendedCollectives::UncontendedCollectives(const FoldedPlan& folded, const LinkClock& clock)
+    : machine_(folded.machine),
+      table_(folded.table),
+      folding_(folded.folding),
       clock_(clock),
-      link_bandwidth_Bps_(std::move(link_bandwidth_Bps)),
-      number_(link_bandwidth_Bps_.size(), nowhere),
-      place_(clock.size(), nowhere),
-      round_s_(clock.size(), -1) {}
+      crossed_(folded.folding.links.size(), false),
+      place_(clock.size(), nowhere) {}
 
 std::optional<UncontendedCollective> UncontendedCollectives::find(
     std::span<const std::vector<std::uint32_t>> flows, const std::vector<Round>& rounds) {
@@ -53,14 +52,20 @@ UncontendedCollective::Use& UncontendedCollectives::use_of(std::uint32_t clock,
   return group.uses[place_[clock]];
 }
 
+/// @return whether it has been crossed before in this round
+bool UncontendedCollectives::cross(std::uint32_t link_class) {
+  const bool before = crossed_[link_class];
+  crossed_[link_class] = true;
+  return before;
+}
+
 /// Whether flows of a round meet on a link.
 bool UncontendedCollectives::share_links(const std::vector<std::uint32_t>& flows) {
   bool shared = false;
   for (const std::uint32_t f : flows)
-    for (const LinkUse& use : folding_.flow_route[f])
-      shared = std::exchange(number_[use.link], 0) != nowhere || use.multiplicity > 1 || shared;
+    for (const LinkUse& use : route(f)) shared = cross(use.link) || use.multiplicity > 1 || shared;
   for (const std::uint32_t f : flows)
-    for (const LinkUse& use : folding_.flow_route[f]) number_[use.link] = nowhere;
+    for (const LinkUse& use : route(f)) crossed_[use.link] = false;
   return shared;
 }
 
@@ -69,14 +74,13 @@ bool UncontendedCollectives::share_links(const std::vector<std::uint32_t>& flows
 bool UncontendedCollectives::add_rotation(const std::vector<std::uint32_t>& flows, const Round& round,
                                           UncontendedCollective& group) {
   if (share_links(flows)) return false;
-  const double latency_s = folding_.flows[flows.front()].latency_s;
+  const double latency_s = flow(flows.front()).latency_s;
   const RotatingShares& rotation = *round.rotation;
   std::vector<double> whole_s;                              // per byte, of each flow, at a share of 1
   std::map<std::uint32_t, std::vector<std::size_t>> users;  // flows by clock
   for (std::size_t i = 0; i < flows.size(); ++i) {
     whole_s.push_back(0);
-    for (const LinkUse& use : folding_.flow_route[flows[i]])
-      whole_s[i] = std::max(whole_s[i], 1 / link_bandwidth_Bps_[use.link]);
+    for (const LinkUse& use : route(flows[i])) whole_s[i] = std::max(whole_s[i], 1 / link_Bps(use.link));
     clock_.for_each(flows[i], [&](std::uint32_t clock) {
       std::vector<std::size_t>& of_clock = users[clock];
       if (of_clock.empty() || of_clock.back() != i) of_clock.push_back(i);
@@ -85,7 +89,7 @@ bool UncontendedCollectives::add_rotation(const std::vector<std::uint32_t>& flow
   std::vector<double> times(flows.size());
   for (std::uint32_t k = 0; k < round.repeat; ++k) {
     for (std::size_t i = 0; i < flows.size(); ++i)
-      times[i] = whole_s[i] * rotation.share(folding_.flows[flows[i]].pair, k);
+      times[i] = whole_s[i] * rotation.share(flow(flows[i]).pair, k);
     const double longest_s = *std::max_element(times.begin(), times.end());
     if (longest_s == 0) continue;  // nobody has anything to send
     group.latency_s += latency_s;
@@ -105,12 +109,24 @@ bool UncontendedCollectives::add_rotation(const std::vector<std::uint32_t>& flow
 /// @return whether all its flows have the same latency
 bool UncontendedCollectives::add_round(const std::vector<std::uint32_t>& flows, const Round& round,
                                        UncontendedCollective& group) {
-  const double latency_s = folding_.flows[flows.front()].latency_s;
+  const double latency_s = flow(flows.front()).latency_s;
   for (const std::uint32_t f : flows)
-    if (folding_.flows[f].latency_s != latency_s) return false;
+    if (flow(f).latency_s != latency_s) return false;
   if (round.rotation) return add_rotation(flows, round, group);
   const double repeat = round.repeat;
   const std::vector<double> times = times_s_per_byte(flows);
+  group.latency_s += latency_s * repeat;
+  group.s_per_byte += *std::max_element(times.begin(), times.end()) * repeat;
+  if (group.uses.empty()) {  // its first round: nothing to add to
+    for (std::size_t i = 0; i < flows.size(); ++i)
+      clock_.for_each(flows[i], [&](std::uint32_t clock) {
+        UncontendedCollective::Use& use = use_of(clock, group);
+        use.latency_s = latency_s * repeat;
+        use.s_per_byte = std::max(use.s_per_byte, times[i] * repeat);
+      });
+    return true;
+  }
+  if (round_s_.empty()) round_s_.resize(clock_.size(), -1);
   for (std::size_t i = 0; i < flows.size(); ++i)
     clock_.for_each(flows[i],
                     [&](std::uint32_t clock) { round_s_[clock] = std::max(round_s_[clock], times[i]); });
@@ -122,8 +138,6 @@ bool UncontendedCollectives::add_round(const std::vector<std::uint32_t>& flows, 
       use.latency_s += latency_s * repeat;
       use.s_per_byte += time_s * repeat;
     });
-  group.latency_s += latency_s * repeat;
-  group.s_per_byte += *std::max_element(times.begin(), times.end()) * repeat;
   return true;
 }
 
@@ -134,39 +148,39 @@ std::vector<double> UncontendedCollectives::times_s_per_byte(const std::vector<s
   bool shared = false;
   for (std::size_t i = 0; i < flows.size() && !shared; ++i) {
     double time_s = 0;
-    for (const LinkUse& use : folding_.flow_route[flows[i]]) {
-      shared = shared || number_[use.link] != nowhere;
-      number_[use.link] = 0;
-      time_s = std::max(time_s, use.multiplicity / link_bandwidth_Bps_[use.link]);
+    for (const LinkUse& use : route(flows[i])) {
+      shared = cross(use.link) || shared;
+      time_s = std::max(time_s, use.multiplicity / link_Bps(use.link));
     }
-    result.push_back(time_s * folding_.flows[flows[i]].fraction);
+    result.push_back(time_s * flow(flows[i]).fraction);
   }
   for (const std::uint32_t f : flows)
-    for (const LinkUse& use : folding_.flow_route[f]) number_[use.link] = nowhere;
+    for (const LinkUse& use : route(f)) crossed_[use.link] = false;
   return shared ? shared_times_s_per_byte(flows) : result;
 }
 
 std::vector<double> UncontendedCollectives::shared_times_s_per_byte(const std::vector<std::uint32_t>& flows) {
-  std::vector<double> bandwidth_Bps, bytes;
+  if (number_.empty()) number_.resize(crossed_.size(), nowhere);
+  std::vector<double> link_bandwidth_Bps, bytes;
   std::vector<LinkUse> uses;  // of all flows, one after the other
   for (const std::uint32_t f : flows) {
-    bytes.push_back(folding_.flows[f].fraction * measured_bytes);
-    for (const LinkUse& use : folding_.flow_route[f]) {
+    bytes.push_back(flow(f).fraction * measured_bytes);
+    for (const LinkUse& use : route(f)) {
       if (number_[use.link] == nowhere) {
-        number_[use.link] = static_cast<std::uint32_t>(bandwidth_Bps.size());
-        bandwidth_Bps.push_back(link_bandwidth_Bps_[use.link]);
+        number_[use.link] = static_cast<std::uint32_t>(link_bandwidth_Bps.size());
+        link_bandwidth_Bps.push_back(link_Bps(use.link));
       }
       uses.push_back({number_[use.link], use.multiplicity});
     }
   }
   std::vector<std::span<const LinkUse>> routes;
   for (std::size_t first = 0; const std::uint32_t f : flows) {
-    routes.emplace_back(uses.data() + first, folding_.flow_route[f].size());
-    first += folding_.flow_route[f].size();
-    for (const LinkUse& use : folding_.flow_route[f]) number_[use.link] = nowhere;
+    routes.emplace_back(uses.data() + first, route(f).size());
+    first += route(f).size();
+    for (const LinkUse& use : route(f)) number_[use.link] = nowhere;
   }
 
-  const RoundClasses classes = round_classes(bytes, routes, bandwidth_Bps);
+  const RoundClasses classes = round_classes(bytes, routes, link_bandwidth_Bps);
   FlowModel model(classes.link_bandwidth_Bps);
   std::vector<double> times(classes.bytes.size(), 0);
   for (std::size_t c = 0; c < times.size(); ++c) {

@@ -8,6 +8,7 @@
 
 #include "sim/plan/plan.h"
 #include "sim/replay/busy_clock.h"
+#include "sim/replay/executor.h"
 #include "sim/replay/flows.h"
 #include "sim/replay/fold.h"
 #include "topologies/machine.h"
@@ -31,9 +32,7 @@ struct UncontendedCollective {
 /// model.
 class UncontendedCollectives {
  public:
-  /// @param link_bandwidth_Bps by link class
-  UncontendedCollectives(const Folding& folding, const LinkClock& clock,
-                         std::vector<double> link_bandwidth_Bps);
+  UncontendedCollectives(const FoldedPlan& folded, const LinkClock& clock);
 
   /// @param flows flow classes of each round of a group whose pattern has its links to itself
   /// @return nothing if the flows of a round have different latencies: which of them ends last then depends
@@ -46,16 +45,27 @@ class UncontendedCollectives {
   bool add_rotation(const std::vector<std::uint32_t>& flows, const Round& round,
                     UncontendedCollective& group);
   UncontendedCollective::Use& use_of(std::uint32_t clock, UncontendedCollective& group);
+  bool cross(std::uint32_t link_class);
   bool share_links(const std::vector<std::uint32_t>& flows);
   std::vector<double> times_s_per_byte(const std::vector<std::uint32_t>& flows);
   std::vector<double> shared_times_s_per_byte(const std::vector<std::uint32_t>& flows);
 
+  const Flow& flow(std::uint32_t flow_class) const { return folding_.flow(table_, flow_class); }
+  std::span<const LinkUse> route(std::uint32_t flow_class) const { return folding_.flow_route[flow_class]; }
+  double link_Bps(std::uint32_t link_class) const {
+    return bandwidth_Bps(machine_, table_, folding_.links[link_class]);
+  }
+
+  const Machine& machine_;
+  const FlowTable& table_;
   const Folding& folding_;
   const LinkClock& clock_;
-  std::vector<double> link_bandwidth_Bps_;
-  std::vector<std::uint32_t> number_;  ///< by link class, during the analysis of a round
+  std::vector<bool> crossed_;  ///< by link class, during the analysis of a round
+  std::vector<std::uint32_t>
+      number_;  ///< the same, of a round that shares links; empty before the first of these
   std::vector<std::uint32_t> place_;   ///< by clock: in UncontendedCollective::uses
-  std::vector<double> round_s_;        ///< by clock, during the analysis of a round: its time per byte
+  /// By clock, during the analysis of a round: its time per byte. Empty before the first round that is not its group's first.
+  std::vector<double> round_s_;
 };
 
 }  // namespace convoy::replays

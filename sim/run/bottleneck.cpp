@@ -64,7 +64,7 @@ std::string compute_text(const Machine& machine, const Busiest& found) {
 /// A device that computes: it runs operations, or waits between them until its host has issued the next one.
 Bottleneck compute_bottleneck(const Machine& machine, const ReplayResult& replayed, const Busiest& found) {
   const Device& device = machine.devices[found.first];
-  const EndpointUsage& usage = replayed.endpoints[found.first];
+  const EndpointUsage usage = replayed.endpoints[found.first];
   if (usage.compute_s <= 0 || 2 * usage.running_s() >= usage.compute_s)
     return {"compute", device.name, found.share, compute_text(machine, found)};
   const Host& host = machine.hosts[device.host];

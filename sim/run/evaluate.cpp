@@ -32,7 +32,7 @@ void require_conserved_time(const Machine& machine, const ReplayResult& replayed
   // The engine treats moments less than 1e-12 s apart as one; a step has up to millions of them.
   const double step_s = replayed.step_time_s, longest_s = step_s * (1 + 1e-7) + 1e-9;
   for (std::size_t d = 0; d < machine.devices.size(); ++d) {
-    const EndpointUsage& usage = replayed.endpoints[d];
+    const EndpointUsage usage = replayed.endpoints[d];
     if (usage.compute_s < 0 || usage.exposed_comm_s < 0 || usage.compute_s + usage.exposed_comm_s > longest_s)
       throw std::logic_error(
           fmt::format("{} computes for {} s and waits for messages for {} s of a step of {} s",
@@ -51,8 +51,7 @@ void require_conserved_time(const Machine& machine, const ReplayResult& replayed
 std::size_t critical_device(const ReplayResult& replayed, std::size_t devices) {
   std::size_t critical = 0;
   for (std::size_t d = 1; d < devices; ++d) {
-    const EndpointUsage& a = replayed.endpoints[d];
-    const EndpointUsage& b = replayed.endpoints[critical];
+    const EndpointUsage a = replayed.endpoints[d], b = replayed.endpoints[critical];
     if (a.end_s > b.end_s || (a.end_s == b.end_s && a.compute_s > b.compute_s)) critical = d;
   }
   return critical;
@@ -86,7 +85,7 @@ void fill_devices(const PreparedRun& run, const ReplayResult& replayed, RunResul
   double total_s = 0, longest_s = 0, fullest_share = -1;
   EntryList<DeviceResult> entries(result.per_device, run.by_class);
   for (std::size_t d = 0; d < machine.devices.size(); ++d) {
-    const EndpointUsage& usage = replayed.endpoints[d];
+    const EndpointUsage usage = replayed.endpoints[d];
     const DeviceType& type = machine.device_types[machine.devices[d].type];
     const double energy_j = device_energy_j(type, power_w[d], usage.running_s(), replayed.step_time_s);
     entries.add(machine.devices[d].name, {{},
@@ -163,7 +162,7 @@ void fill_stages(const std::vector<PipelineStage>& stages, const Machine& machin
     row.weight_versions = stage.weight_versions;
     row.staleness = stage.staleness;
     for (const EndpointId d : stage.devices) {
-      const EndpointUsage& usage = replayed.endpoints[d];
+      const EndpointUsage usage = replayed.endpoints[d];
       row.replicas.push_back(machine.devices[d].name);
       row.compute_s = std::max(row.compute_s, usage.compute_s);
       row.peak_memory_bytes = std::max(row.peak_memory_bytes, usage.peak_memory_bytes);
@@ -262,8 +261,10 @@ class StepByShares {
       : plan_(plan),
         critical_(critical),
         own_s_(replayed.step_time_s - (plan.service() ? 0 : replayed.input_wait_s)) {
-    const auto first_host = replayed.endpoints.begin() + static_cast<std::ptrdiff_t>(devices);
-    if (std::any_of(first_host, replayed.endpoints.end(), [](const auto& host) { return host.end_s > 0; }))
+    bool with_hosts = false;
+    for (std::size_t e = devices; e < replayed.endpoints.size() && !with_hosts; ++e)
+      with_hosts = replayed.endpoints[e].end_s > 0;
+    if (with_hosts)
       critical_.exposed_comm_s = std::max(critical.exposed_comm_s,
                                           replayed.step_time_s - replayed.input_wait_s - critical.compute_s);
   }
@@ -359,7 +360,7 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed,
     if (const std::optional<double> price = price_usd_per_h(machine))
       result.cost_usd_per_epoch = *price * *result.epoch_time_s / 3600;
   }
-  const EndpointUsage& critical = replayed.endpoints[critical_device(replayed, machine.devices.size())];
+  const EndpointUsage critical = replayed.endpoints[critical_device(replayed, machine.devices.size())];
   result.compute_s = critical.compute_s;
   result.issue_wait_s = critical.issue_wait_s;
   result.exposed_comm_s = critical.exposed_comm_s;

@@ -297,7 +297,7 @@ class TasksWriter {
     for (const LinkUsage& link : replayed.links) bytes.push_back(link.bytes);
     numbers("link_bytes", bytes);
     std::vector<double> peaks;
-    for (const EndpointUsage& endpoint : replayed.endpoints) peaks.push_back(endpoint.peak_memory_bytes);
+    for (const EndpointUsage endpoint : replayed.endpoints) peaks.push_back(endpoint.peak_memory_bytes);
     numbers("peak_memory_bytes", peaks);
     json_.end_object();
   }

@@ -112,8 +112,8 @@ void check_follows(const ReplayResult& from, const ReplayResult& result, const E
   REQUIRE(from.endpoints.size() == result.endpoints.size());
   for (std::size_t e = 0; e < from.endpoints.size(); ++e) {
     CAPTURE(e);
-    const EndpointUsage& one = from.endpoints[e];
-    const EndpointUsage& other = result.endpoints[expected.endpoint.empty() ? e : expected.endpoint[e]];
+    const EndpointUsage one = from.endpoints[e];
+    const EndpointUsage other = result.endpoints[expected.endpoint.empty() ? e : expected.endpoint[e]];
     CHECK(times(one.compute_s, other.compute_s));
     CHECK(times(one.issue_wait_s, other.issue_wait_s));
     CHECK(times(one.exposed_comm_s, other.exposed_comm_s));

@@ -174,7 +174,7 @@ void check_bytes(const Trial& trial) {
 
 void check_time(const Trial& trial) {
   double last_s = 0;
-  for (const EndpointUsage& usage : trial.result.endpoints) {
+  for (const EndpointUsage usage : trial.result.endpoints) {
     CHECK(usage.compute_s >= 0);
     CHECK(usage.exposed_comm_s >= 0);
     CHECK(no_more(usage.compute_s + usage.exposed_comm_s, usage.end_s));  // idle time is the rest of the step

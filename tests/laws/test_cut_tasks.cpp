@@ -77,7 +77,7 @@ TEST_CASE("cutting tasks in two changes no time, no bytes and no memory") {
     cuts += cut_tasks(plan, dice);
     validate(plan, experiment.machine());
     check_follows(whole, replay(plan, experiment.machine(), cost, {}));
-    for (const EndpointUsage& usage : whole.endpoints) waits += usage.issue_wait_s > 0 ? 1 : 0;
+    for (const EndpointUsage usage : whole.endpoints) waits += usage.issue_wait_s > 0 ? 1 : 0;
   });
   CHECK(cuts > 200);
   CHECK(waits > 50);  // of devices for the hosts that issue

@@ -117,7 +117,7 @@ void check_same_results(const ReplayResult& a, const ReplayResult& b) {
   CHECK(equal(a.comm_bytes, b.comm_bytes, b.comm_bytes));
   for (std::size_t e = 0; e < b.endpoints.size(); ++e) {
     CAPTURE(e);
-    const EndpointUsage &one = a.endpoints[e], &other = b.endpoints[e];
+    const EndpointUsage one = a.endpoints[e], other = b.endpoints[e];
     CHECK(equal(one.end_s, other.end_s, step_s));
     CHECK(equal(one.compute_s, other.compute_s, step_s));
     CHECK(equal(one.issue_wait_s, other.issue_wait_s, step_s));
@@ -228,7 +228,7 @@ TEST_CASE("repeated periods: where shared links double what was rounded, the sho
     short_s.push_back(result.step_time_s / slower);
     every_s.push_back(every.step_time_s / slower);
     for (std::size_t e = 0; e < 8; ++e) {
-      const EndpointUsage &one = result.endpoints[e], &other = every.endpoints[e];
+      const EndpointUsage one = result.endpoints[e], other = every.endpoints[e];
       CHECK(std::abs(one.exposed_comm_s - other.exposed_comm_s) <= 1e-10 * every.step_time_s);
       CHECK(std::abs(one.hidden_comm_s - other.hidden_comm_s) <= 1e-10 * every.step_time_s);
       CHECK(std::abs(result.links[e].busy_s - every.links[e].busy_s) <= 1e-10 * every.step_time_s);

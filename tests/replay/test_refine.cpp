@@ -402,3 +402,22 @@ TEST_CASE("classes split by what their things are shown, and the largest part ke
   CHECK(classes.of(5) != classes.of(6));
   CHECK(classes.take().size() == 7);
 }
+
+TEST_CASE("where hundreds of links differ, classes are those of plain refinement, too [law]") {
+  const std::string cluster =
+      "{name: lab, nodes: [{name: n, count: 280, server: box, nic_spread: 0.2}, {name: m, count: 9, server: "
+      "box}], "
+      "fabric: {kind: switch, bandwidth: 1GB/s, latency: 5us}, servers: {box: {devices: [{device: ideal, "
+      "count: 1}], "
+      "interconnect: {kind: none}}}, devices: {ideal: {peak: {fp32: 10TFLOPS}, memory: 16GiB, "
+      "memory_bandwidth: 500GB/s, efficiency: 1.0, launch_overhead: 0us}}}";
+  for (const std::string algorithm : {"ring", "tree", "ring, fidelity: chunk"}) {
+    CAPTURE(algorithm);
+    const lab::Experiment experiment(lab::custom_model(1, 1'000'000), cluster,
+                                     "{kind: data_parallel, sync: all_reduce, algorithm: " + algorithm + "}",
+                                     1);
+    const auto [classes, things] = check_as_plainly(experiment.plan(), experiment.machine());
+    CHECK(classes > 280 * 2);
+    CHECK(classes < things);
+  }
+}

@@ -87,8 +87,8 @@ TEST_CASE("memory returns to where it began, and its peak is the ledger's") {
             std::max(peak_bytes, std::accumulate(points[i].bytes.begin(), points[i].bytes.end(), 0.0));
       }
       CHECK(peak_bytes == result.endpoints[e].peak_memory_bytes);
-      CHECK(std::accumulate(result.endpoints[e].memory_at_peak.begin(),
-                            result.endpoints[e].memory_at_peak.end(), 0.0) == peak_bytes);
+      const std::array<double, memory_class_count> at_peak = result.endpoints[e].memory_at_peak;
+      CHECK(std::accumulate(at_peak.begin(), at_peak.end(), 0.0) == peak_bytes);
     }
   }
 }

@@ -29,7 +29,7 @@ struct Case {
              LinkKind::nic, way, h});
     machine.port_count = 3;
     replayed.step_time_s = 10;
-    replayed.endpoints.resize(5);
+    replayed.endpoints = {{0, 1, 2, 3, 4}, std::vector<EndpointUsage>(5)};
     replayed.links.resize(6);
     replayed.port_busy_s.resize(3);
   }
@@ -54,20 +54,20 @@ struct Case {
 
 TEST_CASE("bottleneck: all devices compute") {
   Case c;
-  c.replayed.endpoints[0].compute_s = c.replayed.endpoints[1].compute_s = 9.8;
+  c.replayed.endpoints.of_class()[0].compute_s = c.replayed.endpoints.of_class()[1].compute_s = 9.8;
   c.check("compute", "n0", 0.98, "all 2 k80 compute 98 % of the step");
 }
 
 TEST_CASE("bottleneck: one device computes longer") {
   Case c;
-  c.replayed.endpoints[0].compute_s = 5;
-  c.replayed.endpoints[1].compute_s = 9;
+  c.replayed.endpoints.of_class()[0].compute_s = 5;
+  c.replayed.endpoints.of_class()[1].compute_s = 9;
   c.check("compute", "n1", 0.9, "n1 (k80) computes 90 % of the step");
 }
 
 TEST_CASE("bottleneck: the parameter server's NIC, not those that wait for it") {
   Case c;
-  c.replayed.endpoints[0].compute_s = c.replayed.endpoints[1].compute_s = 1;
+  c.replayed.endpoints.of_class()[0].compute_s = c.replayed.endpoints.of_class()[1].compute_s = 1;
   c.replayed.port_busy_s = {9.4, 9.4, 9.4};
   c.busy({0, 1, 2, 3}, 2.35e9, 4.7);
   c.busy({4, 5}, 4.7e9, 4.7);
@@ -131,36 +131,36 @@ TEST_CASE("bottleneck: a ring over many devices that sends little in many steps"
 
 TEST_CASE("bottleneck: a host that adds gradients") {
   Case c;
-  c.replayed.endpoints[4].compute_s = 6;
+  c.replayed.endpoints.of_class()[4].compute_s = 6;
   c.check("host", "ps0", 0.6, "ps0's CPUs add gradients 60 % of the step");
 }
 
 TEST_CASE("bottleneck: devices that wait for their hosts to issue operations") {
   Case c;
-  c.replayed.endpoints[0].compute_s = c.replayed.endpoints[1].compute_s = 9;
-  c.replayed.endpoints[0].issue_wait_s = c.replayed.endpoints[1].issue_wait_s = 6;
+  c.replayed.endpoints.of_class()[0].compute_s = c.replayed.endpoints.of_class()[1].compute_s = 9;
+  c.replayed.endpoints.of_class()[0].issue_wait_s = c.replayed.endpoints.of_class()[1].issue_wait_s = 6;
   c.check("issue", "n0", 0.6,
           "hosts such as n0 issue operations more slowly than the k80 runs them: each of 2 devices waits for "
           "that 60 % of the step");
-  c.replayed.endpoints[1].compute_s = 4;
+  c.replayed.endpoints.of_class()[1].compute_s = 4;
   c.check("issue", "n0", 0.6,
           "n0 issues operations more slowly than the k80 runs them: it waits for that 60 % of the step");
   // Two devices of one host.
-  c.replayed.endpoints[1] = c.replayed.endpoints[0];
+  c.replayed.endpoints.of_class()[1] = c.replayed.endpoints.of_class()[0];
   c.machine.hosts = {{"n0", 0, 0, 2}, {"ps0", 0, 2, 0}};
   c.machine.devices[1].host = 0;
   c.check("issue", "n0", 0.6,
           "n0 issues operations more slowly than the k80 runs them: each of 2 devices waits for that 60 % of "
           "the step");
   // Operations run for just half of the time.
-  c.replayed.endpoints[0].issue_wait_s = 4.5;
+  c.replayed.endpoints.of_class()[0].issue_wait_s = 4.5;
   CHECK(c.found().kind == "compute");
 }
 
 TEST_CASE("bottleneck: memory that is not there comes before all") {
   Case c;
-  c.replayed.endpoints[0].compute_s = 10;
-  c.replayed.endpoints[1].peak_memory_bytes = 2048;
+  c.replayed.endpoints.of_class()[0].compute_s = 10;
+  c.replayed.endpoints.of_class()[1].peak_memory_bytes = 2048;
   c.check("memory", "n1", 2.048, "n1 needs 2.00 KiB and has 1000 B of memory");
 }
 

@@ -46,12 +46,12 @@ struct Evaluated {
     run.plan.images = 64;
     run.plan.roles = {{"worker", {0, 1}, {"compute"}, std::vector<Task>(1)}};
     replayed.step_time_s = 2;
-    replayed.endpoints.resize(4);
+    replayed.endpoints = {{0, 1, 2, 3}, std::vector<EndpointUsage>(4)};
     replayed.links = {{50, 1}};
     replayed.port_busy_s = {1};
     replayed.comm_bytes = 50;
-    EndpointUsage& a = replayed.endpoints[0];
-    EndpointUsage& b = replayed.endpoints[1];
+    EndpointUsage& a = replayed.endpoints.of_class()[0];
+    EndpointUsage& b = replayed.endpoints.of_class()[1];
     a.compute_s = 0.5, a.exposed_comm_s = 0.25, a.end_s = 2, a.peak_memory_bytes = 400;
     b.compute_s = 1.5, b.exposed_comm_s = 0.5, b.end_s = 1.9, b.peak_memory_bytes = 700;
   }
@@ -110,14 +110,15 @@ TEST_CASE("evaluate: parts that do not fit into the step are a mistake of ours, 
     return std::string("nothing");
   };
   CHECK(refused([](ReplayResult&) {}) == "nothing");
-  CHECK(refused([](ReplayResult& r) { r.endpoints[1].compute_s = 1.5 * (1 + 1e-9); }) == "nothing");
-  CHECK(refused([](ReplayResult& r) { r.endpoints[1].compute_s = 2.5; }) ==
+  CHECK(refused([](ReplayResult& r) { r.endpoints.of_class()[1].compute_s = 1.5 * (1 + 1e-9); }) ==
+        "nothing");
+  CHECK(refused([](ReplayResult& r) { r.endpoints.of_class()[1].compute_s = 2.5; }) ==
         "b computes for 2.5 s and waits for messages for 0.5 s of a step of 2 s");
-  CHECK(refused([](ReplayResult& r) { r.endpoints[0].exposed_comm_s = 1.51; }) ==
+  CHECK(refused([](ReplayResult& r) { r.endpoints.of_class()[0].exposed_comm_s = 1.51; }) ==
         "a computes for 0.5 s and waits for messages for 1.51 s of a step of 2 s");
-  CHECK(refused([](ReplayResult& r) { r.endpoints[0].exposed_comm_s = -0.1; }) ==
+  CHECK(refused([](ReplayResult& r) { r.endpoints.of_class()[0].exposed_comm_s = -0.1; }) ==
         "a computes for 0.5 s and waits for messages for -0.1 s of a step of 2 s");
-  CHECK(refused([](ReplayResult& r) { r.endpoints[0].issue_wait_s = 0.6; }) ==
+  CHECK(refused([](ReplayResult& r) { r.endpoints.of_class()[0].issue_wait_s = 0.6; }) ==
         "a waits for its host for 0.6 s of 0.5 s of computing");
   CHECK(refused([](ReplayResult& r) { r.port_busy_s = {2.1}; }) ==
         "cable 0 of lab is busy for 2.1 s of a step of 2 s");
@@ -125,9 +126,9 @@ TEST_CASE("evaluate: parts that do not fit into the step are a mistake of ours, 
 
 TEST_CASE("evaluate: of devices that end together the busiest is critical, and of those the first") {
   Evaluated c;
-  c.replayed.endpoints[1].end_s = 2;
+  c.replayed.endpoints.of_class()[1].end_s = 2;
   CHECK(evaluate(c.run, c.replayed).compute_s == 1.5);
-  c.replayed.endpoints[0].compute_s = 1.5;
+  c.replayed.endpoints.of_class()[0].compute_s = 1.5;
   CHECK(evaluate(c.run, c.replayed).exposed_comm_s == 0.25);
 }
 
@@ -225,7 +226,7 @@ TEST_CASE(
     const double step_s = queued_step_s(1, comm_s, messages, 1);
     c.replayed.step_time_s = step_s;
     for (std::size_t d = 0; d < 2; ++d) {
-      EndpointUsage& usage = c.replayed.endpoints[d];
+      EndpointUsage& usage = c.replayed.endpoints.of_class()[d];
       usage.compute_s = 1, usage.end_s = step_s, usage.exposed_comm_s = step_s - 1;
       usage.hidden_comm_s = comm_s - usage.exposed_comm_s;
       usage.comm_slack_s = messages / (messages + 1.0) - usage.hidden_comm_s;
@@ -258,7 +259,7 @@ TEST_CASE("an ideal fabric leaves nothing open, and a network-bound step is as o
   c.run.machine.device_types.front().evidence_spread = 0.1;
   c.run.machine.device_types.front().evidence_rows = 3;
   for (std::size_t d = 0; d < 2; ++d) {
-    EndpointUsage& usage = c.replayed.endpoints[d];
+    EndpointUsage& usage = c.replayed.endpoints.of_class()[d];
     usage = {};
     usage.compute_s = 1e-3, usage.exposed_comm_s = 1.999, usage.end_s = 2;
   }
@@ -283,10 +284,10 @@ TEST_CASE("the interval of a step holds 80 % of draws of the compute time, what 
   Evaluated c;
   c.run.machine.device_types.front().evidence_spread = 0.1;
   c.run.machine.device_types.front().evidence_rows = 3;
-  for (EndpointUsage& usage : c.replayed.endpoints) usage = {};
+  for (EndpointUsage& usage : c.replayed.endpoints.of_class()) usage = {};
   for (std::size_t d = 0; d < 2; ++d)
-    c.replayed.endpoints[d].compute_s = 1.5, c.replayed.endpoints[d].exposed_comm_s = 0.5,
-    c.replayed.endpoints[d].end_s = 2;
+    c.replayed.endpoints.of_class()[d].compute_s = 1.5,
+    c.replayed.endpoints.of_class()[d].exposed_comm_s = 0.5, c.replayed.endpoints.of_class()[d].end_s = 2;
   const RunResult result = evaluate(c.run, c.replayed);
   REQUIRE(result.interval);
   CHECK(result.warnings.empty());
@@ -311,9 +312,9 @@ TEST_CASE("what waits for the computing of others takes longer with it, and what
   Evaluated c;
   c.run.machine.device_types.front().evidence_spread = 0.1;
   c.run.machine.device_types.front().evidence_rows = 3;
-  for (EndpointUsage& usage : c.replayed.endpoints) usage = {};
+  for (EndpointUsage& usage : c.replayed.endpoints.of_class()) usage = {};
   for (std::size_t d = 0; d < 2; ++d)
-    c.replayed.endpoints[d].compute_s = 1.5, c.replayed.endpoints[d].end_s = 2;
+    c.replayed.endpoints.of_class()[d].compute_s = 1.5, c.replayed.endpoints.of_class()[d].end_s = 2;
   const double spread = step_spreads(c.run, c.run.plan.images).compute;
   const auto factor = [&](int end) { return std::exp((end == 0 ? -1 : 1) * quantile_80 * spread); };
   const auto interval = [&] { return evaluate(c.run, c.replayed).interval->step_time_s; };

@@ -48,7 +48,7 @@ std::vector<std::string> run_again(const Plan& plan) {
   return names;
 }
 
-double peak_bytes(const Experiment& it) { return it.run().endpoints.front().peak_memory_bytes; }
+double peak_bytes(const Experiment& it) { return it.run().endpoints[0].peak_memory_bytes; }
 
 }  // namespace
 

@@ -44,7 +44,7 @@ std::string nested_error(const std::string& strategy, int devices = 4) {
 
 double peak(const ReplayResult& result) {
   double bytes = 0;
-  for (const auto& endpoint : result.endpoints) bytes = std::max(bytes, endpoint.peak_memory_bytes);
+  for (const EndpointUsage endpoint : result.endpoints) bytes = std::max(bytes, endpoint.peak_memory_bytes);
   return bytes;
 }
 

@@ -103,7 +103,7 @@ TEST_CASE("pardnn keeps parameters, gradients and optimizer state once over all 
 TEST_CASE("pardnn keeps its peaks within the memory it is given, where that is enough") {
   const lab::Experiment free = experiment(branched_model, 4);
   double fullest = 0, all = 0;
-  for (const EndpointUsage& usage : free.run().endpoints) {
+  for (const EndpointUsage usage : free.run().endpoints) {
     fullest = std::max(fullest, usage.peak_memory_bytes);
     all += usage.peak_memory_bytes;
   }
@@ -111,7 +111,7 @@ TEST_CASE("pardnn keeps its peaks within the memory it is given, where that is e
   REQUIRE(limit > all / 4);  // there is room in the others
   const lab::Experiment tight = experiment(branched_model, 4, fmt::format(", memory: {}B", limit));
   const ReplayResult result = tight.run();
-  for (const EndpointUsage& usage : result.endpoints) CHECK(usage.peak_memory_bytes <= limit);
+  for (const EndpointUsage usage : result.endpoints) CHECK(usage.peak_memory_bytes <= limit);
   CHECK(result.step_time_s >= free.run().step_time_s * 0.9);
 }
 
