@@ -77,8 +77,10 @@ void add_service(const ServerExchange& exchange, const ServerMessages& messages,
     } else if (workers > 1) {
       service.compute_spread = compute_spread;
     }
-    for (std::uint32_t w = 0; w < workers; ++w)
+    for (std::uint32_t w = 0; w < workers; ++w) {
       service.clients[w].start_s = step_s[w] * random_phase(w % most_phases);
+      service.clients[w].sequence = w % most_phases;
+    }
   } else {
     const std::uint32_t groups = std::min(workers, groups_at_start);
     const double slowest_s = *std::max_element(step_s.begin(), step_s.end());
@@ -101,7 +103,8 @@ Service service_of_peers(std::vector<Service::Exchange> exchanges, const Plan& p
   for (const Role& role : plan.roles)
     for (const EndpointId device : role.members) {
       const double step_s = compute_time_s(role, machine.devices[device], machine, cost);
-      service.clients.push_back({device, images[device], step_s * random_phase(device % most_phases), 0});
+      const std::uint32_t phase = device % most_phases;
+      service.clients.push_back({device, images[device], step_s * random_phase(phase), 0, phase});
     }
   service.step_jitter =
       std::max(machine.step_jitter,

@@ -52,6 +52,9 @@ struct Execution {
   /// Of programs that leave periods out: so many more have to be listed for what these take to be known; 0: it
   /// is known, and in all that is above.
   std::uint64_t periods_missing = 0;
+  double doubt = 0;  ///< ReplayResult::doubt
+  double least_s =
+      0;  ///< of a service with drawn compute times: no mean step is shorter (with_clients_alone)
   double input_wait_s = 0;  ///< of a service: the longest mean wait of a client for images, per step
 };
 

@@ -14,6 +14,7 @@
 #include "sim/replay/fold.h"
 #include "sim/replay/folded_flows.h"
 #include "sim/replay/input_queue.h"
+#include "sim/replay/repeated_services.h"
 
 namespace convoy::inline replays {
 namespace {
@@ -156,11 +157,8 @@ LowerBound lower_bound(const Plan& plan, const Machine& machine, const CostModel
   if (plan.endless() && plan.input)
     bound.step_time_s = bound.input_wait_s = step_with_input_s(*plan.input, 1, 0);
   if (plan.endless() || (plan.service() && plan.service()->quorum > 0)) return bound;
-  if (plan.service() && plan.service()->max_lead != Service::unbounded) {
-    Plan without_waiting = plan;
-    without_waiting.service()->max_lead = Service::unbounded;
-    return lower_bound(without_waiting, machine, cost);
-  }
+  if (plan.service() && !are_clients_alone(*plan.service()))
+    return lower_bound(with_clients_alone(plan), machine, cost);
   validate(plan, machine);
   const FoldedFlows flows = folded_flows(plan, machine);
   const FlowTable& table = flows.table();

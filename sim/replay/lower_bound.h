@@ -37,7 +37,7 @@ struct LowerBound {
 /// of every event is a maximum over sums of durations. It can only grow when durations grow, and sharing a
 /// link makes no message shorter. With a service whose clients do not wait for each other, every step of a
 /// client is such a sum, and the mean over clients of their rates falls when steps get longer; a bound on the
-/// lead (ssp) only adds waiting and is left out. What a quorum answers depends on the order of arrivals,
+/// lead (ssp) only adds waiting and is left out, and drawn compute times are replaced by their means (with_clients_alone). What a quorum answers depends on the order of arrivals,
 /// which sharing changes, and the step of an endless run is a difference of two times, which may shrink when
 /// both grow: there is no bound (0) in these cases, except that of the input.
 ///

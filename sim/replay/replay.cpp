@@ -72,10 +72,11 @@ void count_bytes(const Plan& plan, const Machine& machine, const FlowTable& tabl
 }
 
 /// The step of a service is the mean of a measurement, and slightly inaccurate if chance played a part: it
-/// takes at least as long as the busiest link needs for the bytes of a step. Any additional time, devices
-/// wait for messages.
-void last_as_long_as_links_need(const Machine& machine, ReplayResult& result) {
-  double needed_s = 0;
+/// takes at least as long as the busiest link needs for the bytes of a step, and as clients need that wait for nobody. Any
+/// additional time, devices wait for messages.
+/// @param clients_need_s Execution::least_s
+void last_as_long_as_needed(const Machine& machine, double clients_need_s, ReplayResult& result) {
+  double needed_s = clients_need_s;
   for (std::size_t l = 0; l < machine.links.size(); ++l)
     needed_s = std::max(needed_s, result.links[l].bytes / machine.links[l].bandwidth_Bps);
   const double wait_s = needed_s - result.step_time_s;
@@ -185,11 +186,12 @@ ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& c
   result.timeline_of = folding.endpoint_class;
   count_bytes(plan, machine, table, folding, execution.pace, result);
   if (plan.service()) {
-    last_as_long_as_links_need(machine, result);
+    last_as_long_as_needed(machine, execution.least_s, result);
     for (const std::uint32_t c : folding.endpoint_class)
       result.pace.push_back(c < execution.pace.size() ? execution.pace[c] : 0);
   }
   result.staleness = execution.staleness;
+  result.doubt = execution.doubt;
   return result;
 }
 

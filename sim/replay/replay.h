@@ -143,6 +143,9 @@ struct ReplayResult {
   static constexpr std::uint32_t no_timeline = 0xffffffff;
   std::size_t simulated_flows = 0;           ///< flow classes
   std::optional<StalenessResult> staleness;  ///< of a plan with a service
+  /// Of a plan with a service whose steps are not all equal: half of the 95 % interval of the measured mean, as a
+  /// share of step_time_s.
+  double doubt = 0;
   std::vector<double> pace;  ///< of such a plan by endpoint: how often its program runs in a step
   /// The part of the step in which devices only wait for images, and the host for which they wait.
   double input_wait_s = 0;

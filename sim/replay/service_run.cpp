@@ -7,13 +7,15 @@
 
 namespace convoy::inline replays {
 
-ServiceRun::ServiceRun(const FoldedPlan& folded, const Surroundings& surroundings)
+ServiceRun::ServiceRun(const FoldedPlan& folded, const Surroundings& surroundings,
+                       const Measurement& measurement)
     : ProgramRunner(folded, surroundings),
       desk_(folded.plan, folded.machine, folded.table, folded.folding, engine_, transfers_, *this,
             surroundings.service_log),
       log_(surroundings.service_log),
-      steady_(*folded.plan.service(), folded.folding,
-              !folded.plan.input && surroundings.disturbances.empty()),
+      measurement_(measurement),
+      steady_(*folded.plan.service(), folded.folding, !folded.plan.input && surroundings.disturbances.empty(),
+              measurement),
       shown_(class_count()),
       input_wait_s_(class_count(), 0) {}
 
@@ -23,7 +25,9 @@ Execution ServiceRun::run() {
   for (const Service::Client& client : plan_.service()->clients) {
     const std::uint32_t c = folding_.endpoint_class[client.device];
     if (std::exchange(begun[c], 1)) continue;
-    engine_.after(client.start_s, [this, c] {
+    const double start_s =
+        measurement_.number == 0 ? client.start_s : steady_.phase(c) * measurement_.begin_within_s;
+    engine_.after(start_s, [this, c] {
       begin_step(c);
       drain();
     });
@@ -37,6 +41,7 @@ Execution ServiceRun::run() {
 Execution ServiceRun::result() {
   Execution execution;
   execution.end_s = steady_.step_time_s(plan_.images);
+  execution.doubt = steady_.doubt();
   execution.timelines = std::move(timelines_);
   const double window_s = closed_.now_s - open_.now_s;
   const auto in_step = [&](double from, double to) {
@@ -111,6 +116,7 @@ double ServiceRun::images_at_s(std::uint32_t c) {
 
 void ServiceRun::end_step(std::uint32_t c) {
   ++steps_;
+  steps_measured_ += steady_.is_over() ? 0 : 1;
   if (steady_.is_over()) {
     if (!is_logged_further()) return;
     steady_.count_step(c);

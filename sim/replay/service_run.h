@@ -15,8 +15,10 @@ namespace convoy::inline replays {
 /// Executes a plan with a service: clients repeat their programs until every one has been measured.
 class ServiceRun final : ProgramRunner {
  public:
-  ServiceRun(const FoldedPlan& folded, const Surroundings& surroundings);
+  ServiceRun(const FoldedPlan& folded, const Surroundings& surroundings, const Measurement& measurement = {});
   Execution run();
+  /// Steps of all client classes together, until the measurement was over.
+  std::uint64_t steps_measured() const { return steps_measured_; }
 
  private:
   void start_message(std::uint32_t endpoint_class, TaskId id, const Task& task) override {
@@ -33,7 +35,9 @@ class ServiceRun final : ProgramRunner {
 
   ParameterServers desk_;
   ServiceLog* log_;          ///< may be nullptr
-  std::uint64_t steps_ = 0;  ///< done by all client classes together
+  Measurement measurement_;
+  std::uint64_t steps_ = 0;           ///< of all client classes together
+  std::uint64_t steps_measured_ = 0;  ///< of these, until the measurement was over
   SteadyState steady_;
   Readings open_, closed_;                      ///< when the measurement begins and ends
   std::vector<std::vector<TaskTimes>> shown_;   ///< by endpoint class: the step that timelines show

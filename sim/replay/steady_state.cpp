@@ -2,8 +2,8 @@
 #include "sim/replay/steady_state.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 namespace convoy::inline replays {
@@ -74,10 +74,12 @@ Batches batch_means(const SteadyState::Client& client, std::size_t blocks, doubl
 
 }  // namespace
 
-SteadyState::SteadyState(const Service& service, const Folding& folding, bool undisturbed)
+SteadyState::SteadyState(const Service& service, const Folding& folding, bool undisturbed,
+                         const Measurement& measurement)
     : service_(service),
+      warm_up_steps_(service.warm_up_steps * measurement.longer),
       client_(folding.endpoints.size(), none),
-      steps_a_block_(service.measured_steps),
+      steps_a_block_(service.measured_steps * measurement.longer),
       blocks_wanted_(batches) {
   if (service.is_measured_until_known()) {
     const double messages = static_cast<double>(service.clients.size() * service.exchanges.size() * batches);
@@ -91,15 +93,14 @@ SteadyState::SteadyState(const Service& service, const Folding& folding, bool un
       Client client;
       client.images = member.images;
       clients_.push_back(client);
-      // Clients of one class begin at the same moment, with the same sequence of random numbers; these
-      // distinguish the classes, folded or not.
-      seeds_.push_back(std::bit_cast<std::uint64_t>(member.start_s) + member.sequence * 0xd1342543de82ef95u);
+      // Nothing of the run: experiments that differ a little draw the same numbers, and differ by the change alone.
+      seeds_.push_back(member.sequence * 0xd1342543de82ef95u + measurement.number * 0xaf251af3b0f025b5u);
     }
     ++clients_[index].members;
   }
   starts_.resize(clients_.size());
   measuring_left_ = clients_.size();
-  warm_left_ = service.warm_up_steps == 0 ? 0 : clients_.size();
+  warm_left_ = warm_up_steps_ == 0 ? 0 : clients_.size();
   if (undisturbed && service.drifts && !service.is_random()) equal_.emplace(clients_.size());
 }
 
@@ -109,6 +110,10 @@ double SteadyState::next_stretch(std::uint32_t c) const {
   if (service_.step_jitter > 0) return std::max(0.0, 1 + service_.step_jitter * normal(seed, step));
   const double draw = uniform(seed, step);
   return 1 + service_.compute_spread * (2 * draw - 1);
+}
+
+double SteadyState::phase(std::uint32_t c) const {
+  return uniform(seeds_[client_[c]], std::numeric_limits<std::uint64_t>::max() - 1);
 }
 
 void SteadyState::step_begins(std::uint32_t c, double now_s, DeviceClock& clock, std::uint64_t version) {
@@ -125,7 +130,7 @@ void SteadyState::step_ends(std::uint32_t c, double now_s, DeviceClock& clock, s
   Client& client = clients_[client_[c]];
   const double stretch = next_stretch(c);
   if (equal_) equal_->step_ends(client_[c], now_s);
-  if (++client.steps_done == service_.warm_up_steps && !is_warm()) --warm_left_;
+  if (++client.steps_done == warm_up_steps_ && !is_warm()) --warm_left_;
   if (!is_warm() && equal_ && equal_->are_equal()) {
     warm_left_ = 0;
     steps_a_block_ = 1;
@@ -160,6 +165,7 @@ void SteadyState::end_block(Client& client) {
 bool SteadyState::is_known() {
   if (blocks_wanted_ < batches) return equal_->are_equal();  // begun when steps were, and not before
   if (service_.quorum > 0 ? are_updates_known() : are_steps_known()) return true;
+  if (is_measured_repeatedly(service_)) return true;
   // Blocks wait for the slowest client; one beside its server may have done a thousand times as many steps.
   double steps = 0;
   for (const Client& client : clients_) steps += static_cast<double>(client.steps);
@@ -176,10 +182,11 @@ bool SteadyState::are_steps_known() {
     images_per_s += client.members * client.images / steps.mean_s;
     for (std::size_t b = 0; b < batches; ++b) of_batch[b] += client.members * client.images / steps.step_s[b];
   }
-  return half_width(of_batch, images_per_s) <= wanted_precision * images_per_s && phases_have_mixed();
+  doubt_ = half_width(of_batch, images_per_s) / images_per_s;
+  return doubt_ <= wanted_precision;
 }
 
-bool SteadyState::are_updates_known() const {
+bool SteadyState::are_updates_known() {
   const Client& client = fastest();
   std::vector<double> per_s;
   double mean_per_s = 0, last_s = client.begin_s;
@@ -193,7 +200,8 @@ bool SteadyState::are_updates_known() const {
     last_s = client.block_end_s[end];
     last_version = client.block_version[end];
   }
-  return half_width(per_s, mean_per_s) <= wanted_precision_of_updates * mean_per_s;
+  doubt_ = half_width(per_s, mean_per_s) / mean_per_s;
+  return doubt_ <= wanted_precision_of_updates;
 }
 
 /// It makes a push for nearly every version; slower clients skip some, so that their ends say less.
@@ -206,20 +214,6 @@ const SteadyState::Client& SteadyState::fastest() const {
 /// For all clients together.
 double SteadyState::affordable_steps() const {
   return affordable_messages / static_cast<double>(std::max<std::size_t>(1, service_.exchanges.size()));
-}
-
-/// Whether a client has met the others at every phase: its phase drifts by the standard deviation of its
-/// compute time in each step, and has to drift over a whole step.
-bool SteadyState::phases_have_mixed() const {
-  if (service_.drifts) return true;  // to phases that they keep
-  double wanted = 0;
-  for (const Client& client : clients_) {
-    const double compute_s = client.times.compute_s / client.stretch;
-    const double deviation = std::max(service_.compute_spread / std::sqrt(3.0), service_.step_jitter);
-    const double walk_s = deviation * compute_s;
-    if (walk_s > 0) wanted = std::max(wanted, std::pow(client.mean_step_s() / walk_s, 2));
-  }
-  return static_cast<double>(blocks_wanted_ * steps_a_block_) >= wanted;
 }
 
 double SteadyState::step_time_s(double images) const {

@@ -57,6 +57,16 @@ std::size_t critical_device(const ReplayResult& replayed, std::size_t devices) {
   return critical;
 }
 
+/// A warning; empty: the mean is known as well as is said of all (sim/replay/steady_state.h).
+std::string measured_roughly_text(double doubt) {
+  constexpr double told = 0.01;
+  if (doubt <= told) return {};
+  return fmt::format(
+      "the mean of the workers' steps is known to {:.1f} % only (half of its 95 % interval): it varies too "
+      "much for what is simulated",
+      100 * doubt);
+}
+
 /// A process that is too large is what ends a run, whatever else slows it down.
 void fill_process(const PreparedRun& run, const ReplayResult& replayed, RunResult& result) {
   const std::vector<ProcessMemory> memories =
@@ -290,8 +300,11 @@ class StepByShares {
   double own_s_;  ///< without the wait that fed_s() adds
 };
 
-/// Computing and communication take longer or shorter by their spreads, independently of each other and of
-/// what was simulated.
+/// Of the half of a 95 % interval of a normal value: that of the 80 % interval.
+constexpr double of_80_percent = quantile_80 / 1.960;
+
+/// Computing and communication take longer or shorter by their spreads, independently of each other, of what was
+/// simulated, and of how well the mean of a service's steps is known.
 std::optional<IntervalResult> interval_of(const PreparedRun& run, const RunResult& result,
                                           const ReplayResult& replayed, const EndpointUsage& critical,
                                           const std::vector<StepRange>& ranges) {
@@ -300,9 +313,10 @@ std::optional<IntervalResult> interval_of(const PreparedRun& run, const RunResul
   const StepByShares step(run.plan, run.machine.devices.size(), replayed, critical);
   const auto change = [&](double sign) {
     const auto factor = [&](double spread) { return std::exp(sign * quantile_80 * spread); };
-    const double of_parts = std::hypot(
-        step.with_computing_s(factor(spreads.compute)) / result.step_time_s - 1,
-        step.with_messages_s(factor(spreads.comm)) / result.step_time_s - 1, factor(spreads.devices) - 1);
+    const double of_parts =
+        std::hypot(step.with_computing_s(factor(spreads.compute)) / result.step_time_s - 1,
+                   step.with_messages_s(factor(spreads.comm)) / result.step_time_s - 1,
+                   std::hypot(factor(spreads.devices) - 1, of_80_percent * replayed.doubt));
     return ranges.empty() ? of_parts
                           : std::hypot(of_parts, simulated_change(ranges, result.step_time_s, sign));
   };
@@ -378,6 +392,8 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed,
   result.warnings = warnings_of(run);
   if (std::string idle = idle_nics_text(run.machine, replayed); !idle.empty())
     result.warnings.push_back(std::move(idle));
+  if (std::string doubt = measured_roughly_text(replayed.doubt); !doubt.empty())
+    result.warnings.push_back(std::move(doubt));
   fill_process(run, replayed, result);
   result.interval = interval_of(run, result, replayed, critical, ranges);
   return result;

@@ -276,7 +276,7 @@ TEST_CASE("async in order: a little jitter changes a step a little") {
       CAPTURE(devices);
       CAPTURE(servers);
       CAPTURE(images);
-      const auto step_s = [&, hosts = hosts, devices = devices, servers = servers](double jitter) {
+      const auto run = [&, hosts = hosts, devices = devices, servers = servers](double jitter) {
         return lab::Experiment(
                    lab::custom_model(1, 1'000'000),
                    fmt::format("{{name: lab, nodes: [{{name: n, count: {}, server: box}}], step_jitter: {}, "
@@ -286,13 +286,15 @@ TEST_CASE("async in order: a little jitter changes a step a little") {
                                "sharding: even, overlap: false}}",
                                servers),
                    images)
-            .run()
-            .step_time_s;
+            .run();
       };
-      const double without_s = step_s(0);
+      const ReplayResult without = run(0);
       for (const double jitter : {1e-3, 5e-3, 0.02}) {
         CAPTURE(jitter);
-        CHECK(apart(step_s(jitter), without_s) < 0.03);
+        const ReplayResult with = run(jitter);
+        // Where six meet at two servers for hundreds of steps, both say that they are known less well than that.
+        CHECK(apart(with.step_time_s, without.step_time_s) <
+              std::max(0.03, std::hypot(with.doubt, without.doubt)));
       }
     }
 }

@@ -21,13 +21,12 @@ struct Measured {
   double step_s = 0;
 };
 
-/// One client computes 10 ms a step, in the mean of a spread of 25 %, and then waits for `least_s` to
-/// `most_s`.
+/// One client computes 10 ms a step and then waits for `least_s` to `most_s`.
 Measured measured(double least_s, double most_s) {
   Service service;
   service.clients = {{0, 1.0, 0.0, 0}};
   service.exchanges.resize(1);
-  service.compute_spread = 0.25;
+  service.drifts = true;
   Folding folding;
   folding.endpoint_class = {0};
   folding.endpoints = {0};
@@ -39,7 +38,7 @@ Measured measured(double least_s, double most_s) {
   while (!state.is_over() && result.steps < 100'000) {
     state.step_begins(0, now_s, clock, 0);
     clock.compute_begins(now_s);
-    now_s += 10e-3 * state.next_stretch(0);
+    now_s += 10e-3;
     clock.compute_ends(now_s);
     now_s += std::uniform_real_distribution<double>(least_s, most_s)(random);
     state.step_ends(0, now_s, clock, 0);
@@ -179,18 +178,31 @@ TEST_CASE("a random measurement ends when all clients are known, and not with th
   CHECK(state.step_time_s(2) == approx(2 / (1 / 1e-3 + 1 / 5e-3)).epsilon(1e-9));
 }
 
-TEST_CASE("a random measurement goes on until a client has walked through a whole step's phases") {
-  // A step of 1 to 5.8 % of it, the spread of 10 % over sqrt(3): 300 steps, looked for at 64, 128, 256, 512.
+TEST_CASE("one of several measurements is as long as it is told, and each draws times of its own") {
   Service service = service_of(1, 1);
-  service.compute_spread = 0.1;
+  service.step_jitter = 0.1;
   const Folding folding = folding_of(1);
-  SteadyState state(service, folding, true);
-  std::vector<Paced> clients{{[](int, double stretch) { return 1e-3 * stretch; }}};
-  measure(state, clients);
-  CHECK(clients[0].steps == 4 + 512);
+  std::vector<double> draws;
+  for (const std::uint64_t number : {0, 1, 2})
+    for (const std::uint32_t longer : {1, 4}) {
+      SteadyState state(service, folding, true, {number, longer});
+      if (longer == 1) draws.insert(draws.end(), {state.next_stretch(0), state.phase(0)});
+      // Every step is 1 ms longer than the one before: it never comes to a mean.
+      std::vector<Paced> clients{{[](int step, double) { return 1e-3 * (1 + step); }}};
+      measure(state, clients);
+      CHECK(clients[0].steps == static_cast<int>(longer) * (4 + 8 * 8));
+    }
+  std::sort(draws.begin(), draws.end());
+  CHECK(std::adjacent_find(draws.begin(), draws.end()) == draws.end());
+  // A change of when clients begin changes no draw.
+  const auto draw = [&](double start_s) {
+    service.clients[0].start_s = start_s;
+    return SteadyState(service, folding, true).next_stretch(0);
+  };
+  CHECK(draw(0.25) == draw(0.25 * (1 + 1e-12)));
 }
 
-TEST_CASE("a random measurement that never comes to a mean ends after 2^16 messages") {
+TEST_CASE("a measurement that never comes to a mean ends after 2^16 messages") {
   const struct {
     std::size_t clients, exchanges;
     int steps;
@@ -201,7 +213,7 @@ TEST_CASE("a random measurement that never comes to a mean ends after 2^16 messa
     for (const bool quorum : {false, true}) {
       CAPTURE(quorum);
       Service service = service_of(it.clients, it.exchanges);
-      service.compute_spread = quorum ? 0 : 0.5;
+      service.drifts = !quorum;
       service.step_jitter = quorum ? 0.1 : 0;
       service.quorum = quorum ? 1 : 0;
       const Folding folding = folding_of(it.clients);
@@ -264,8 +276,7 @@ TEST_CASE("normal draws of step_jitter: mean, deviation and shares within one an
 }
 
 TEST_CASE("a measurement is over once the mean is known to 1 %, and not before") {
-  // Waits alone are uncertain: what the client computes is known. 8 blocks of 8 steps follow 4 of warm-up,
-  // and 64 steps are enough to meet everybody: (11 ms / (0.25 / sqrt(3) 10 ms))^2 = 58.
+  // Waits alone are uncertain: what the client computes is known. 8 blocks of 8 steps follow 4 of warm-up.
   const Measured sure = measured(0.9e-3, 1.1e-3);
   CHECK(sure.steps == 4 + 64);
   CHECK(sure.step_s == approx(11e-3).epsilon(1e-3));
