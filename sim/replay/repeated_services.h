@@ -5,11 +5,13 @@
 
 namespace convoy::inline replays {
 
-/// Executes a plan with a service. Where is_measured_repeatedly() (steady_state.h), the result is the mean of 8, 16, 32 or 64
-/// measurements, whose clients begin at random moments and draw other compute times, until the 95 % interval of
-/// the mean step over them (Student's t) is within 0.5 %, or after 2^16 messages. These are independent of each other, as
-/// stretches of one measurement are not: who meets whom in one of these goes on in the next. Source: Law, Simulation
-/// Modeling and Analysis, 5th ed. 2015, section 9.5.2 (replication/deletion).
+/// Executes a plan with a service. Where is_measured_repeatedly() (steady_state.h), the result is the mean of eight
+/// measurements, whose clients begin at random moments and draw other compute times. These are independent of each other, as
+/// stretches of one measurement are not: who meets whom in one of these goes on in the next. If the 95 % interval of the mean
+/// step over them (Student's t) is not within 0.5 %, they are done again with four times as many steps to warm up and to
+/// measure, as long as that takes no more than 2^17 messages: it is longer measurements that are wanted then, and not more of
+/// them, since all begin in the same way. Source: Law, Simulation Modeling and Analysis, 5th ed. 2015, section 9.5.2
+/// (replication/deletion).
 Execution run_service(const FoldedPlan& folded, const Surroundings& surroundings);
 
 /// The plan of a service, whose clients' compute times are their means and that do not wait for each other. Without contention

@@ -32,17 +32,18 @@ inline bool is_measured_repeatedly(const Service& service) {
 
 /// Watches the clients of a plan's Service step by step, from the warm-up to the end of the measurement.
 ///
-/// If compute times are random or clients drift, the measurement continues until the mean is known. Each
-/// client's measured steps are divided into blocks of Service::measured_steps (fewer if clients and tensors
-/// are so many that 8 blocks have more than 2^21 messages), and when all clients have 8, 16, 32, ... blocks,
-/// these form 8 batches. The difference between a batch's mean compute time and its known mean is a control
-/// variate for its mean step (coefficient: least squares over the batches), so that a client that waits for
-/// nobody is measured exactly. The measurement is over when the 95 % interval of the mean step over batches
-/// (Student's t, 6 degrees of freedom) is within 1 % and phases have had time to mix, or after 8,192 blocks or 2^16 messages. Where
-/// it is one of several (repeated_services.h), it is over when phases have had time to mix, or after 2^13 messages. With a quorum, the batches are those of the client with the most steps; the mean is the
-/// time between updates, as measured, and has to be known to 0.2 %. Where nothing is random and the steps of all clients
-/// become equal (equal_steps.h) before the warm-up is over, it is over then, and one more whole step of each client is the measurement. Source: Law, Simulation Modeling and
-/// Analysis, 5th ed. 2015, sections 9.5.3 (batch means) and 11.4 (control variates).
+/// Each client's measured steps are divided into blocks of Service::measured_steps (fewer if clients and tensors are so many
+/// that 8 blocks have more than 2^21 messages), and when all clients have 8, 16, 32, ... blocks, these form 8 batches. The
+/// difference between a batch's mean compute time and its known mean is a control variate for its mean step (coefficient:
+/// least squares over the batches), so that a client that waits for nobody is measured exactly.
+///
+/// One of several measurements (is_measured_repeatedly) is over after 8 blocks. If clients drift, the measurement is over when
+/// the 95 % interval of the mean step over batches (Student's t, 6 degrees of freedom) is within 1 %, or after 8,192 blocks or
+/// 2^16 messages. With a quorum and random compute times, the batches are those of the client with the most steps; the mean is
+/// the time between updates, as measured, and has to be known to 0.2 %. Where nothing is random and the steps of all clients
+/// become equal (equal_steps.h) before the warm-up is over, it is over then, and one more whole step of each client is the
+/// measurement. Source: Law, Simulation Modeling and Analysis, 5th ed. 2015, sections 9.5.3 (batch means) and 11.4 (control
+/// variates).
 class SteadyState {
  public:
   /// What a client class did in whole steps of the measurement, the first of which begins at begin_s.

@@ -10,8 +10,8 @@
 
 namespace convoy::inline search {
 
-/// The step of workers without a common one is the mean of a measurement (replay/steady_state.h), its bound that of
-/// another: by tests, these differ by a smaller share.
+/// The step of workers without a common one is the mean of a measurement (replay/steady_state.h), which begins and ends in
+/// the middle of what is sent and prepared: by tests, that makes it shorter than its bound by a smaller share at most.
 inline constexpr double measurements_differ = 2e-3;
 
 /// What is known about a planned candidate before it is simulated.
