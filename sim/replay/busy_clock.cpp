@@ -106,10 +106,13 @@ void LinkClock::flow_ends(std::uint32_t flow_class, double now_s) {
 }
 
 void LinkClock::flow_foreseen(std::uint32_t flow_class, double begin_s, double end_s, double now_s) {
-  if (foreseen_.empty()) foreseen_.resize(size());
+  if (foreseen_.empty()) {
+    foreseen_.resize(size());
+    clocks_.resize(size());
+  }
   for_each(flow_class, [&](std::uint32_t clock) {
     if (!is_port_[clock]) {
-      clock_of(clock).add(end_s - begin_s);
+      clocks_[clock].add(end_s - begin_s);
       return;
     }
     take_foreseen(clock, now_s);
@@ -120,7 +123,7 @@ void LinkClock::flow_foreseen(std::uint32_t flow_class, double begin_s, double e
 void LinkClock::take_foreseen(std::uint32_t clock, double now_s) {
   if (foreseen_.empty()) return;
   foreseen_[clock].take(now_s, [&](double at_s, bool begins) {
-    begins ? clock_of(clock).enter(at_s) : clocks_[clock].leave(at_s);
+    begins ? clocks_[clock].enter(at_s) : clocks_[clock].leave(at_s);
   });
 }
 
