@@ -18,8 +18,8 @@ constexpr std::uint32_t steps_to_drift = 16;
 
 /// Of async where devices of a host share its connection to servers that take messages in order: nothing
 /// pushes them apart, and with the least jitter they meet at every phase in the long run. A phase drifts by
-/// the deviation of a step's compute time; this is one with which it drifts over a step in about the 2^16
-/// messages that are simulated of all clients (sim/replay/steady_state.h).
+/// the deviation of a step's compute time; this is one with which it drifts over a step in 2^16 messages of all
+/// clients, half of what may be simulated (sim/replay/repeated_services.h).
 double least_jitter(std::uint32_t workers, std::size_t messages) {
   const double steps = 0x1p16 / (workers * static_cast<double>(messages));
   return std::min(compute_spread / std::sqrt(3.0), 2 / std::sqrt(steps));
