@@ -11,7 +11,7 @@
 #include "sim/results/json_writer.h"
 #include "sim/run/experiment.h"
 #include "sim/run/output_folder.h"
-#include "sim/run/simulate.h"
+#include "sim/run/preparer.h"
 #include "strategies/pardnn/networks/networks.h"
 #include "strategies/pardnn/operation_dag.h"
 #include "strategies/partition/paging.h"

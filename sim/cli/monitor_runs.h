@@ -5,7 +5,7 @@
 
 #include "sim/cli/commands.h"
 #include "sim/results/monitor.h"
-#include "sim/run/simulate.h"
+#include "sim/run/preparer.h"
 
 namespace convoy::inline cli {
 

@@ -12,8 +12,8 @@
 #include "sim/base/clean_text.h"
 #include "sim/prove/prove_change.h"
 #include "sim/run/output_folder.h"
+#include "sim/run/preparer.h"
 #include "sim/run/search/search_spec.h"
-#include "sim/run/simulate.h"
 #include "topologies/first_devices.h"
 
 namespace convoy::inline cli {

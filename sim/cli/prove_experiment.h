@@ -5,7 +5,7 @@
 
 #include "sim/cli/commands.h"
 #include "sim/prove/prove.h"
-#include "sim/run/simulate.h"
+#include "sim/run/preparer.h"
 #include "sim/run/sweep.h"
 
 namespace convoy::inline cli {

@@ -7,7 +7,7 @@
 
 #include "sim/lowering/gradient_sync.h"
 #include "sim/planning/candidates.h"
-#include "sim/run/simulate.h"
+#include "sim/run/prepared_run.h"
 
 namespace convoy::inline planning {
 

@@ -11,7 +11,7 @@
 #include "sim/planning/bucket_times.h"
 #include "sim/planning/candidates.h"
 #include "sim/planning/sum_time.h"
-#include "sim/run/simulate.h"
+#include "sim/run/preparer.h"
 
 namespace convoy::inline planning {
 

@@ -11,6 +11,7 @@
 
 #include "sim/planning/setup_bounds.h"
 #include "sim/planning/trial.h"
+#include "sim/run/preparer.h"
 #include "sim/run/search/try_out.h"
 #include "sim/run/simulate.h"
 #include "sim/search/best_first.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/costs/cost_model.h"
-#include "sim/run/simulate.h"
+#include "sim/run/prepared_run.h"
 
 namespace convoy::inline runs {
 

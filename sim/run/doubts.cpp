@@ -18,7 +18,8 @@
 #include "sim/replay/input_queue.h"
 #include "sim/replay/replay.h"
 #include "sim/run/compute_spreads.h"
-#include "sim/run/simulate.h"
+#include "sim/run/prepared_run.h"
+#include "sim/run/what_if.h"
 #include "topologies/typical_efficiency.h"
 
 namespace convoy::inline runs {

@@ -7,7 +7,7 @@
 
 #include "sim/replay/replay.h"
 #include "sim/run/doubts.h"
-#include "sim/run/simulate.h"
+#include "sim/run/prepared_run.h"
 
 namespace convoy::inline runs {
 

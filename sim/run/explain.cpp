@@ -11,6 +11,7 @@
 #include "sim/base/quantity.h"
 #include "sim/results/field_text.h"
 #include "sim/run/questions.h"
+#include "sim/run/simulate.h"
 #include "sim/run/workers.h"
 
 namespace convoy::inline runs {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/results/result.h"
-#include "sim/run/simulate.h"
+#include "sim/run/preparer.h"
 
 namespace convoy::inline runs {
 

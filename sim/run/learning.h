@@ -6,7 +6,7 @@
 
 #include "sim/numerics/numerics_spec.h"
 #include "sim/results/result.h"
-#include "sim/run/simulate.h"
+#include "sim/run/prepared_run.h"
 
 namespace convoy::inline runs {
 

@@ -5,7 +5,7 @@
 
 #include "sim/plan/ledger.h"
 #include "sim/plan/process_memory.h"
-#include "sim/run/simulate.h"
+#include "sim/run/prepared_run.h"
 
 namespace convoy::inline runs {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "sim/base/memo.h"
-#include "sim/run/simulate.h"
+#include "sim/run/prepared_run.h"
 
 namespace convoy::inline runs {
 

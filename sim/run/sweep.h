@@ -11,7 +11,7 @@
 
 #include "sim/results/sweep_results.h"
 #include "sim/run/experiment.h"
-#include "sim/run/simulate.h"
+#include "sim/run/preparer.h"
 #include "sim/run/store/store.h"
 
 namespace convoy::inline runs {

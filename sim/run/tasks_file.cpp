@@ -15,6 +15,7 @@
 #include "sim/replay/fidelity.h"
 #include "sim/replay/flows.h"
 #include "sim/results/json_writer.h"
+#include "sim/run/simulate.h"
 #include "sim/run/task_regions.h"
 
 namespace convoy::inline runs {

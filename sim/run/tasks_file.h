@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "sim/replay/replay.h"
-#include "sim/run/simulate.h"
+#include "sim/run/prepared_run.h"
 
 namespace convoy::inline runs {
 

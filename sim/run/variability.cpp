@@ -12,7 +12,7 @@
 #include "sim/replay/replay.h"
 #include "sim/run/dice.h"
 #include "sim/run/evaluate.h"
-#include "sim/run/simulate.h"
+#include "sim/run/prepared_run.h"
 
 namespace convoy::inline runs {
 namespace {

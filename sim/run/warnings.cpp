@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "sim/run/doubts.h"
-#include "sim/run/simulate.h"
+#include "sim/run/prepared_run.h"
 
 namespace convoy::inline runs {
 namespace {

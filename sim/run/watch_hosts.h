@@ -6,7 +6,7 @@
 #include "sim/costs/input_pipeline.h"
 #include "sim/replay/replay.h"
 #include "sim/results/monitor.h"
-#include "sim/run/simulate.h"
+#include "sim/run/prepared_run.h"
 
 namespace convoy::inline runs {
 

@@ -8,27 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "sim/run/channel.h"
+#include "sim/run/worker_process.h"
 
 namespace convoy::inline runs {
 
-/// The work of one item in two halves: the first runs in a worker that goes on to further items (so it may
-/// keep what they share), the second there too or in a process of its own.
-using SecondHalf = std::function<std::string()>;
-using FirstHalf = std::function<SecondHalf(WorkItem item)>;
-
-struct WorkerOptions {
-  double memory_bytes = std::numeric_limits<double>::infinity();  ///< of data, that a process may have
-  double time_s = std::numeric_limits<double>::infinity();        ///< that an item may take
-  /// The second half in a process of its own; else in the worker, like the first. Replays by SimGrid's own
-  /// network model need it: their clock goes on from one to the next (sim/replay/engine.h).
-  bool apart = false;
-  /// Called here several times a second while items are under way; true ends all of them.
-  std::function<bool()> stop = [] { return false; };
-  /// What an item is about, if items of several lists may be about one thing: it goes to the process that had the last
-  /// one, which may have kept something of it, unless that has others to do while nothing else is left for this one.
-  std::function<std::size_t(const WorkItem& item)> about = {};
-};
+class WorkerPool;
 
 /// Forked processes that do one list of items after another, and keep from each to the next what items have in
 /// common. They begin with the first list, so that they know what was there then, and end with this object.
@@ -50,9 +34,8 @@ class Workers {
            const std::function<void(std::size_t place, WorkerAnswer answer)>& answered);
 
  private:
-  class Pool;
   std::size_t jobs_;
-  std::unique_ptr<Pool> pool_;
+  std::unique_ptr<WorkerPool> pool_;
 };
 
 /// Does items 0 ... count - 1 in `jobs` forked processes, in any order, and calls `answered` here for each of

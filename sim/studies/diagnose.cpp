@@ -16,6 +16,7 @@
 #include "sim/calibration/kineto_trace.h"
 #include "sim/replay/compute_times.h"
 #include "sim/run/explain.h"
+#include "sim/run/preparer.h"
 #include "sim/run/search/search_spec.h"
 #include "sim/run/simulate.h"
 

@@ -13,7 +13,7 @@
 
 #include "sim/planning/plan_spec.h"
 #include "sim/run/experiment.h"
-#include "sim/run/simulate.h"
+#include "sim/run/prepared_run.h"
 
 namespace convoy::inline studies {
 

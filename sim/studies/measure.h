@@ -4,7 +4,7 @@
 #include <string>
 
 #include "sim/run/doubts.h"
-#include "sim/run/simulate.h"
+#include "sim/run/prepared_run.h"
 
 namespace convoy::inline studies {
 

@@ -9,6 +9,7 @@
 #include "sim/base/data_path.h"
 #include "sim/costs/residuals.h"
 #include "sim/run/experiment.h"
+#include "sim/run/preparer.h"
 #include "sim/run/simulate.h"
 #include "sim/studies/reproduce.h"
 #include "topologies/device.h"

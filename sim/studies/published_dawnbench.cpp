@@ -9,6 +9,7 @@
 #include "sim/base/data_path.h"
 #include "sim/base/input_error.h"
 #include "sim/costs/input_pipeline.h"
+#include "sim/run/preparer.h"
 #include "sim/run/simulate.h"
 #include "sim/studies/reproduce.h"
 

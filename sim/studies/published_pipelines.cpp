@@ -4,6 +4,7 @@
 #include "sim/base/data_path.h"
 #include "sim/base/yaml_map.h"
 #include "sim/run/experiment.h"
+#include "sim/run/preparer.h"
 #include "sim/run/simulate.h"
 #include "sim/studies/reproduce.h"
 

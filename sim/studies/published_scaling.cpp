@@ -8,6 +8,7 @@
 #include "sim/base/yaml_map.h"
 #include "sim/costs/residuals.h"
 #include "sim/run/experiment.h"
+#include "sim/run/preparer.h"
 #include "sim/run/simulate.h"
 #include "sim/studies/reproduce.h"
 

@@ -3,6 +3,7 @@
 
 #include "sim/base/csv.h"
 #include "sim/base/data_path.h"
+#include "sim/run/preparer.h"
 #include "sim/run/simulate.h"
 #include "sim/studies/reproduce.h"
 

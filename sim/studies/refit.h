@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/calibration/calibration.h"
-#include "sim/run/simulate.h"
+#include "sim/run/prepared_run.h"
 
 namespace convoy::inline studies {
 

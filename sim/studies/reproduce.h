@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "sim/calibration/kernel_accuracy.h"
-#include "sim/run/simulate.h"
+#include "sim/run/preparer.h"
 
 namespace convoy::inline studies {
 

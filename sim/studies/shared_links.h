@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/run/preparer.h"
 #include "sim/run/simulate.h"
 #include "sim/schedule/schedule.h"
 #include "sim/studies/job_study.h"

@@ -17,6 +17,7 @@
 #include "sim/results/field_schema.h"
 #include "sim/results/field_writer.h"
 #include "sim/run/experiment.h"
+#include "sim/run/preparer.h"
 #include "sim/run/simulate.h"
 #include "sim/run/workers.h"
 

@@ -20,6 +20,7 @@
 #include "sim/planning/read_plan_json.h"
 #include "sim/results/read_json.h"
 #include "sim/results/read_trace.h"
+#include "sim/run/preparer.h"
 #include "sim/run/simulate.h"
 #include "sim/schedule/trace_file.h"
 #include "strategies/partition/read_dag.h"

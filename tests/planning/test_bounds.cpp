@@ -13,6 +13,7 @@
 #include "sim/planning/planner.h"
 #include "sim/planning/write_plan.h"
 #include "sim/run/out_of_resources.h"
+#include "sim/run/preparer.h"
 #include "sim/run/simulate.h"
 #include "tests/planning/plan_text.h"
 #include "tests/support/approx.h"

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "sim/run/preparer.h"
 #include "sim/run/simulate.h"
 #include "tests/run/searches.h"
 

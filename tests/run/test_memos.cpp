@@ -9,6 +9,7 @@
 #include "sim/base/memo.h"
 #include "sim/results/field_text.h"
 #include "sim/run/prepared_memo.h"
+#include "sim/run/preparer.h"
 #include "sim/run/simulate.h"
 #include "sim/run/sweep.h"
 #include "sim/run/wire.h"

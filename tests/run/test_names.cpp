@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sim/results/write_json.h"
+#include "sim/run/preparer.h"
 #include "sim/run/simulate.h"
 #include "tests/laws/random_experiment.h"
 #include "tests/laws/strategy_rows.h"

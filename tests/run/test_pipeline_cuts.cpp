@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "sim/run/simulate.h"
 #include "tests/run/searches.h"
 
 using namespace convoy;

@@ -8,7 +8,7 @@
 
 #include "sim/run/experiment.h"
 #include "sim/run/point_reader.h"
-#include "sim/run/simulate.h"
+#include "sim/run/preparer.h"
 
 using namespace convoy;
 

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "sim/run/simulate.h"
+#include "sim/run/preparer.h"
 #include "sim/run/sweep_hint.h"
 
 using namespace convoy;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/base/input_error.h"
+#include "sim/run/preparer.h"
 #include "sim/run/simulate.h"
 #include "sim/run/variability.h"
 #include "tests/support/approx.h"

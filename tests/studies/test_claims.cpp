@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/base/data_path.h"
+#include "sim/run/preparer.h"
 #include "sim/run/simulate.h"
 #include "sim/studies/claims/claim.h"
 #include "sim/studies/claims/kernel_records.h"

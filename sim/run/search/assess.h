@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "sim/run/prepared_run.h"
 #include "sim/run/search/search_spec.h"
-#include "sim/run/simulate.h"
 #include "sim/search/rank.h"
 
 namespace convoy::inline search {

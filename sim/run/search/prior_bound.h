@@ -3,8 +3,8 @@
 
 #include <optional>
 
+#include "sim/run/prepared_run.h"
 #include "sim/run/search/assess.h"
-#include "sim/run/simulate.h"
 #include "strategies/cost_table.h"
 
 namespace convoy::inline search {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "sim/run/preparer.h"
 #include "sim/run/search/search_spec.h"
 #include "sim/run/simulate.h"
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/run/preparer.h"
 #include "sim/run/search/assess.h"
 #include "sim/run/simulate.h"
 #include "sim/run/workers.h"

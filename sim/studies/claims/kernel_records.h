@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/base/yaml_map.h"
-#include "sim/run/simulate.h"
+#include "sim/run/preparer.h"
 #include "sim/studies/claims/record.h"
 
 namespace convoy::inline studies {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "sim/run/preparer.h"
 #include "sim/run/simulate.h"
 #include "sim/run/watch_hosts.h"
 

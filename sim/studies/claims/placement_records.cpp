@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/plan/ledger.h"
+#include "sim/run/preparer.h"
 #include "sim/run/simulate.h"
 #include "sim/studies/claims/configs.h"
 #include "strategies/pardnn/operation_dag.h"
