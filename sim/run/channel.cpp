@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sim/run/channel.h"
 
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,7 +21,7 @@ struct AnswerHeader {
   std::uint64_t kind, size;
 };
 
-/// Bytes that are there, at most `size`; 0 at the end of the pipe.
+/// Bytes that are there, at most `size`; 0 if the other end is gone.
 std::size_t read_some(int fd, char* data, std::size_t size) {
   for (;;) {
     const ssize_t n = ::read(fd, data, size);
@@ -32,7 +33,7 @@ std::size_t read_some(int fd, char* data, std::size_t size) {
 /// False if the other end is gone.
 bool write_all(int fd, const char* data, std::size_t size) {
   while (size > 0) {
-    const ssize_t n = ::write(fd, data, size);
+    const ssize_t n = ::send(fd, data, size, MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return false;
     data += n;
@@ -43,8 +44,14 @@ bool write_all(int fd, const char* data, std::size_t size) {
 
 }  // namespace
 
-bool PipeEnd::take(char* data, std::size_t size) {
-  constexpr std::size_t buffered = 1 << 16;  // as much as a pipe holds
+std::optional<std::array<int, 2>> open_channel() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) != 0) return std::nullopt;
+  return ends;
+}
+
+bool ChannelEnd::take(char* data, std::size_t size) {
+  constexpr std::size_t buffered = 1 << 16;  // many small messages
   while (size > 0) {
     if (!has_more() && size >= buffered) {  // what is large stays where it is
       const std::size_t n = read_some(descriptor_, data, size);
@@ -64,33 +71,34 @@ bool PipeEnd::take(char* data, std::size_t size) {
   return true;
 }
 
-bool send_items(int fd, const std::vector<WorkItem>& items) {
+bool send_items(const ChannelEnd& end, const std::vector<WorkItem>& items) {
   std::vector<ItemOnWire> sent;
   for (const WorkItem& item : items) sent.push_back({item.number, item.factor});
-  return write_all(fd, reinterpret_cast<const char*>(sent.data()), sent.size() * sizeof sent[0]);
+  return write_all(end.descriptor(), reinterpret_cast<const char*>(sent.data()),
+                   sent.size() * sizeof sent[0]);
 }
 
-std::optional<WorkItem> receive_item(PipeEnd& pipe) {
+std::optional<WorkItem> receive_item(ChannelEnd& end) {
   ItemOnWire got{};
-  if (!pipe.take(reinterpret_cast<char*>(&got), sizeof got)) return std::nullopt;
+  if (!end.take(reinterpret_cast<char*>(&got), sizeof got)) return std::nullopt;
   return WorkItem(got.number, got.factor);
 }
 
-bool send_answer(int fd, const WorkerAnswer& answer) {
+bool send_answer(const ChannelEnd& end, const WorkerAnswer& answer) {
   constexpr std::size_t copied_bytes = 1 << 14;  // costs less than a second call
   const AnswerHeader header{static_cast<std::uint64_t>(answer.kind), answer.bytes.size()};
   const bool together = answer.bytes.size() <= copied_bytes;
   std::string sent(reinterpret_cast<const char*>(&header), sizeof header);
   if (together) sent += answer.bytes;
-  return write_all(fd, sent.data(), sent.size()) &&
-         (together || write_all(fd, answer.bytes.data(), answer.bytes.size()));
+  return write_all(end.descriptor(), sent.data(), sent.size()) &&
+         (together || write_all(end.descriptor(), answer.bytes.data(), answer.bytes.size()));
 }
 
-std::optional<WorkerAnswer> receive_answer(PipeEnd& pipe) {
+std::optional<WorkerAnswer> receive_answer(ChannelEnd& end) {
   AnswerHeader header{};
-  if (!pipe.take(reinterpret_cast<char*>(&header), sizeof header)) return std::nullopt;
+  if (!end.take(reinterpret_cast<char*>(&header), sizeof header)) return std::nullopt;
   WorkerAnswer answer{static_cast<WorkerAnswer::Kind>(header.kind), std::string(header.size, '\0')};
-  if (!pipe.take(answer.bytes.data(), answer.bytes.size())) return std::nullopt;
+  if (!end.take(answer.bytes.data(), answer.bytes.size())) return std::nullopt;
   return answer;
 }
 

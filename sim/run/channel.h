@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -24,16 +25,20 @@ struct WorkerAnswer {
   std::string bytes;  ///< what the work returned, or the text of the error
 };
 
-// Complete messages over pipes; interrupted calls are continued.
+// Complete messages between two processes; interrupted calls are continued.
 
-/// The end of a pipe from which messages are read: several small ones at a time.
-class PipeEnd {
+/// Two descriptors, each the other's far end. Nothing: the machine refuses them. Writing where the far end is gone fails
+/// and raises no SIGPIPE, whatever the program does with that signal.
+std::optional<std::array<int, 2>> open_channel();
+
+/// A process's end of a channel, from which messages are read several small ones at a time.
+class ChannelEnd {
  public:
-  explicit PipeEnd(int descriptor = -1) : descriptor_(descriptor) {}
+  explicit ChannelEnd(int descriptor) : descriptor_(descriptor) {}
   int descriptor() const { return descriptor_; }
   /// Whether something has been read that nobody has taken.
   bool has_more() const { return next_ < end_; }
-  /// Waits for so many bytes. False at the end of the pipe.
+  /// Waits for so many bytes. False if the other end is gone.
   bool take(char* data, std::size_t size);
 
  private:
@@ -42,13 +47,10 @@ class PipeEnd {
   std::size_t next_ = 0, end_ = 0;  ///< of what is in the buffer
 };
 
-/// False if the other end is gone.
-bool send_items(int fd, const std::vector<WorkItem>& items);
-/// Nothing at the end of the pipe.
-std::optional<WorkItem> receive_item(PipeEnd& pipe);
-/// False if the other end is gone.
-bool send_answer(int fd, const WorkerAnswer& answer);
-/// Nothing at the end of the pipe.
-std::optional<WorkerAnswer> receive_answer(PipeEnd& pipe);
+// False, or nothing: the other end is gone.
+bool send_items(const ChannelEnd& end, const std::vector<WorkItem>& items);
+std::optional<WorkItem> receive_item(ChannelEnd& end);
+bool send_answer(const ChannelEnd& end, const WorkerAnswer& answer);
+std::optional<WorkerAnswer> receive_answer(ChannelEnd& end);
 
 }  // namespace convoy::runs

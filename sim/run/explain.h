@@ -17,7 +17,7 @@ namespace convoy::inline runs {
 /// (questions_of).
 class Explanation {
  public:
-  /// Simulates each change in a process of its own. @pre SIGPIPE is ignored, and nothing was simulated in
+  /// Simulates each change in a process of its own. @pre nothing was simulated in
   /// this process (sim/replay/engine.h)
   /// @param point its tree (Experiment::resolved)
   /// @param strategy in place of the point's own; nullptr: none

@@ -94,7 +94,7 @@ std::vector<std::string> slow_points(Preparer& preparer);
 
 /// Simulates the points that the store does not have, each in a process, and stores them. Failures are stored
 /// too, with their reasons, and are tried again by the next sweep.
-/// @pre store.subject() is this experiment's; SIGPIPE is ignored
+/// @pre store.subject() is this experiment's
 /// @returns false: stopped before the end
 bool run_sweep(Preparer& preparer, const SweepOptions& options, Store& store);
 

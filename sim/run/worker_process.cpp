@@ -55,19 +55,15 @@ int wait_for(pid_t process) {
 }
 
 /// To be called in a process just forked: it ends when `parent` does, leaves to that what whole groups of
-/// processes get (Ctrl-C, and SIGTERM of batch systems), and holds none of its files but these two.
-void settle_in(pid_t parent, int in, int out) {
+/// processes get (Ctrl-C, and SIGTERM of batch systems), and holds none of its files but its end of the channel.
+void settle_in(pid_t parent, const ChannelEnd& end) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
   ::signal(SIGINT, SIG_IGN);
   ::signal(SIGTERM, SIG_IGN);
-  const auto [low, high] = std::minmax(in, out);
-  const auto close_between = [](int first, int last) {
-    if (first <= last) ::close_range(static_cast<unsigned>(first), static_cast<unsigned>(last), 0);
-  };
-  close_between(3, low - 1);
-  close_between(low + 1, high - 1);
-  ::close_range(static_cast<unsigned>(high + 1), ~0U, 0);
+  const auto kept = static_cast<unsigned>(end.descriptor());
+  if (kept > 3) ::close_range(3, kept - 1, 0);
+  ::close_range(kept + 1, ~0U, 0);
 }
 
 void limit_memory([[maybe_unused]] double bytes) {
@@ -83,35 +79,31 @@ void limit_memory([[maybe_unused]] double bytes) {
 /// Runs `half` in a process of its own; when it dies before it has answered, says how. Without a process,
 /// here.
 WorkerAnswer run_apart(const SecondHalf& half) {
-  std::array<int, 2> pipe{};
-  if (::pipe(pipe.data()) != 0) return guarded(half);
-  const pid_t here = ::getpid(), child = ::fork();
+  const std::optional<std::array<int, 2>> ends = open_channel();
+  if (!ends) return guarded(half);
+  ChannelEnd here((*ends)[0]), there((*ends)[1]);
+  const pid_t parent = ::getpid(), child = ::fork();
   if (child == 0) {
-    settle_in(here, pipe[1], pipe[1]);
-    ::_exit(send_answer(pipe[1], guarded(half)) ? 0 : 1);
+    settle_in(parent, there);
+    ::_exit(send_answer(there, guarded(half)) ? 0 : 1);
   }
-  ::close(pipe[1]);
-  if (child < 0) {
-    ::close(pipe[0]);
-    return guarded(half);
-  }
-  PipeEnd from(pipe[0]);
-  std::optional<WorkerAnswer> answer = receive_answer(from);
-  ::close(pipe[0]);
+  ::close(there.descriptor());
+  std::optional<WorkerAnswer> answer = child < 0 ? guarded(half) : receive_answer(here);
+  ::close(here.descriptor());
+  if (child < 0) return std::move(*answer);
   const int status = wait_for(child);
   return answer ? std::move(*answer) : WorkerAnswer{Kind::failed, how_it_ended(status)};
 }
 
-/// Serves items from one descriptor and answers on another until the first is closed.
-void serve_items(int in, int out, const FirstHalf& work, const WorkerOptions& options) {
-  PipeEnd items(in);
-  while (const std::optional<WorkItem> item = receive_item(items)) {
+/// Answers the items that come until the other end is closed.
+void serve_items(ChannelEnd& end, const FirstHalf& work, const WorkerOptions& options) {
+  while (const std::optional<WorkItem> item = receive_item(end)) {
     const auto began = std::chrono::steady_clock::now();
     WorkerAnswer answer = answer_to(*item, work, options.apart);
     const std::chrono::duration<double> took_s = std::chrono::steady_clock::now() - began;
     if (took_s.count() > options.time_s) answer = too_late(options);
     // What is kept may be large: a new process goes on.
-    if (!send_answer(out, answer) || answer.kind == Kind::out_of_memory) return;
+    if (!send_answer(end, answer) || answer.kind == Kind::out_of_memory) return;
   }
 }
 
@@ -141,26 +133,23 @@ WorkerAnswer too_late(const WorkerOptions& options) {
 }
 
 std::optional<WorkerProcess> WorkerProcess::start(const FirstHalf& work, const WorkerOptions& options) {
-  std::array<int, 2> there{}, back{};
-  if (::pipe(there.data()) != 0) return std::nullopt;
-  if (::pipe(back.data()) != 0) {
-    ::close(there[0]), ::close(there[1]);
-    return std::nullopt;
-  }
-  const pid_t here = ::getpid(), child = ::fork();
+  const std::optional<std::array<int, 2>> ends = open_channel();
+  if (!ends) return std::nullopt;
+  const auto [here, there] = *ends;
+  const pid_t parent = ::getpid(), child = ::fork();
   if (child == 0) {
-    settle_in(here, there[0], back[1]);
+    ChannelEnd end(there);
+    settle_in(parent, end);
     limit_memory(options.memory_bytes);
-    serve_items(there[0], back[1], work, options);
+    serve_items(end, work, options);
     ::_exit(0);
   }
-  ::close(there[0]);
-  ::close(back[1]);
+  ::close(there);
   if (child < 0) {
-    ::close(there[1]), ::close(back[0]);
+    ::close(here);
     return std::nullopt;
   }
-  return WorkerProcess(child, there[1], back[0]);
+  return WorkerProcess(child, here);
 }
 
 /// Never "all processes", which a number that is not above 0 would be.
@@ -169,8 +158,7 @@ void WorkerProcess::kill() const {
 }
 
 WorkerProcess::End WorkerProcess::stop() {
-  ::close(to_);
-  ::close(from_.descriptor());
+  ::close(end_.descriptor());
   const int status = wait_for(process_);
   process_ = -1;
   return {how_it_ended(status), WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL};

@@ -46,19 +46,18 @@ class WorkerProcess {
   static std::optional<WorkerProcess> start(const FirstHalf& work, const WorkerOptions& options);
 
   /// Items that it does without waiting for anything in between.
-  void send(const std::vector<WorkItem>& items) { send_items(to_, items); }
-  PipeEnd& answers() { return from_; }
-  const PipeEnd& answers() const { return from_; }
+  void send(const std::vector<WorkItem>& items) { send_items(end_, items); }
+  ChannelEnd& answers() { return end_; }
+  const ChannelEnd& answers() const { return end_; }
   void kill() const;
   /// Waits for its end, which comes when it has no items left, or was killed. It cannot be used after that.
   End stop();
 
  private:
-  WorkerProcess(pid_t process, int to, int from) : process_(process), to_(to), from_(from) {}
+  WorkerProcess(pid_t process, int descriptor) : process_(process), end_(descriptor) {}
 
   pid_t process_;
-  int to_;
-  PipeEnd from_;
+  ChannelEnd end_;
 };
 
 /// Does an item in this process. @param apart its second half in a process of its own

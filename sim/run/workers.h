@@ -16,7 +16,6 @@ class WorkerPool;
 
 /// Forked processes that do one list of items after another, and keep from each to the next what items have in
 /// common. They begin with the first list, so that they know what was there then, and end with this object.
-/// @pre SIGPIPE is ignored.
 class Workers {
  public:
   /// @param work is called in the processes, and here where the machine refuses all of them: what it refers to has
@@ -43,7 +42,6 @@ class Workers {
 /// was killed is tried a second time. An empty second half is not run: the answer is then empty bytes. Where
 /// the machine refuses some of the processes there are fewer, and where it refuses all, the items are done
 /// here. Workers die with this process.
-/// @pre SIGPIPE is ignored.
 /// @returns false: stopped before all items were done
 bool run_in_workers(std::size_t count, std::size_t jobs, const FirstHalf& work,
                     const std::function<void(std::size_t item, WorkerAnswer answer)>& answered,

@@ -4,7 +4,6 @@
 // since it would take hundreds of the program. CONVOY_EXTREMES=N: so many numbers a key.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <cstdlib>
 #include <map>
@@ -188,7 +187,6 @@ std::string outcome(const std::string& file, const std::vector<std::string>& set
 }  // namespace
 
 TEST_CASE("extreme numbers: every key of an experiment takes them, or refuses them as wrong input") {
-  ::signal(SIGPIPE, SIG_IGN);
   const Workplace place;
   const std::string file = (place.path() / place.file("e.yaml", experiment_text())).string();
   const char* wanted = std::getenv("CONVOY_EXTREMES");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Simulates an experiment in the program: simulate FILE
 #include <fmt/format.h>
-#include <signal.h>
 
 #include "sim/base/data_folder.h"
 #include "sim/base/input_error.h"
@@ -9,7 +8,6 @@
 
 int main(int, char** argv) {
   convoy::use_data_folder(CONVOY_DATA_FOLDER);
-  ::signal(SIGPIPE, SIG_IGN);  // points are simulated in processes of their own
   try {
     const convoy::Experiment experiment = convoy::Experiment::load(argv[1], {"training.batch_per_device=32"});
     const convoy::RunArguments arguments;

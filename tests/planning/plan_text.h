@@ -2,7 +2,6 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -45,7 +44,6 @@ struct WrittenTable {
 inline PlanSpec spec_of(const std::string& goal, const std::string& plan,
                         const std::string& training = "{dataset: {samples: 100000}}",
                         const std::string& model = small_model()) {
-  ::signal(SIGPIPE, SIG_IGN);
   const std::filesystem::path path =
       std::filesystem::temp_directory_path() / fmt::format("convoy-plan-{}.yaml", ::getpid());
   std::ofstream(path) << fmt::format("experiment: p\nmodel: {}\ntraining: {}\ngoal: {}\nplan: {}\n", model,

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -24,7 +23,6 @@ class Written {
  public:
   explicit Written(const std::string& text)
       : path_(std::filesystem::temp_directory_path() / fmt::format("convoy-search-{}.yaml", ::getpid())) {
-    ::signal(SIGPIPE, SIG_IGN);
     std::ofstream(path_) << text;
     experiment_.emplace(convoy::Experiment::load(path_, {}));
   }

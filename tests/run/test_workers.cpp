@@ -4,8 +4,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <array>
 #include <map>
 #include <new>
+#include <optional>
 #include <random>
 #include <set>
 #include <stdexcept>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "sim/base/input_error.h"
+#include "sim/run/channel.h"
 #include "sim/run/shared_counts.h"
 #include "sim/run/workers.h"
 
@@ -22,7 +25,6 @@ namespace {
 
 std::map<std::size_t, WorkerAnswer> answers(std::size_t count, std::size_t jobs, const FirstHalf& work,
                                             bool apart = true) {
-  ::signal(SIGPIPE, SIG_IGN);
   std::map<std::size_t, WorkerAnswer> result;
   run_in_workers(
       count, jobs, work,
@@ -90,10 +92,20 @@ TEST_CASE("workers: a process that crashes costs its own item only") {
   }
 }
 
+TEST_CASE("workers: to say something to a process that is gone fails, and ends nobody") {
+  ::signal(SIGPIPE, SIG_DFL);
+  const std::optional<std::array<int, 2>> ends = open_channel();
+  REQUIRE(ends);
+  const ChannelEnd here((*ends)[0]);
+  ::close((*ends)[1]);
+  CHECK_FALSE(send_items(here, {1, 2}));
+  CHECK_FALSE(send_answer(here, {WorkerAnswer::Kind::done, "an answer"}));
+  ::close(here.descriptor());
+}
+
 TEST_CASE(
     "workers: in long lists, too, each item is answered once by its own process, whatever happens to "
     "others") {
-  ::signal(SIGPIPE, SIG_IGN);
   constexpr std::size_t count = 400;
   for (const unsigned seed : {1U, 2U, 3U}) {
     CAPTURE(seed);
@@ -173,7 +185,6 @@ TEST_CASE("workers: a worker keeps what it has worked out for its next items") {
 
 TEST_CASE(
     "workers: what is asked about one thing is asked of one process, unless another has nothing to do") {
-  ::signal(SIGPIPE, SIG_IGN);
   Workers workers(
       3,
       [](std::size_t) -> SecondHalf { return [] { return ::usleep(10'000), std::to_string(::getpid()); }; },
@@ -193,7 +204,6 @@ TEST_CASE(
 }
 
 TEST_CASE("workers: the same processes do one list after another, and a list that was left is no hindrance") {
-  ::signal(SIGPIPE, SIG_IGN);
   int calls = 0;  // each worker has its own copy
   const FirstHalf work = [&](std::size_t item) -> SecondHalf {
     if (item == 99) ::_exit(3);
@@ -233,7 +243,6 @@ TEST_CASE("workers: the same processes do one list after another, and a list tha
 
 TEST_CASE(
     "workers: a process is told the factor of an item to the last bit, of which it knew nothing before") {
-  ::signal(SIGPIPE, SIG_IGN);
   Workers workers(2, [](WorkItem item) -> SecondHalf {
     return [item] { return fmt::format("{} {:a}", item.number, item.factor); };
   });
@@ -245,7 +254,6 @@ TEST_CASE(
 }
 
 TEST_CASE("workers: an item that takes too long is ended, and those after it are done") {
-  ::signal(SIGPIPE, SIG_IGN);
   std::map<std::size_t, WorkerAnswer> result;
   WorkerOptions options;
   options.time_s = 2;
@@ -274,7 +282,6 @@ TEST_CASE("workers: an item that takes too long is ended, and those after it are
 
 TEST_CASE("workers: memory of an item is limited, and the ones after it have it again") {
 #ifndef __SANITIZE_ADDRESS__
-  ::signal(SIGPIPE, SIG_IGN);
   std::map<std::size_t, WorkerAnswer> result;
   WorkerOptions options;
   options.memory_bytes = 1e9;
@@ -293,7 +300,6 @@ TEST_CASE("workers: memory of an item is limited, and the ones after it have it 
 }
 
 TEST_CASE("workers: stopped, they end at once") {
-  ::signal(SIGPIPE, SIG_IGN);
   WorkerOptions options;
   int asked = 0, answered = 0;
   options.stop = [&] { return ++asked > 3; };

@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +19,6 @@
 namespace convoy {
 
 inline Experiment experiment_of(const std::string& text, const std::vector<std::string>& settings = {}) {
-  ::signal(SIGPIPE, SIG_IGN);
   return Experiment::parse(text, "doctor.yaml", settings);
 }
 

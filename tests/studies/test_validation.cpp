@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -21,7 +20,6 @@ class Rows {
   explicit Rows(const std::string& text)
       : path_((std::filesystem::temp_directory_path() / fmt::format("convoy-rows-{}.csv", ::getpid()))
                   .string()) {
-    ::signal(SIGPIPE, SIG_IGN);
     std::ofstream(path_) << text;
   }
   ~Rows() { std::filesystem::remove(path_); }

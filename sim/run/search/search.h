@@ -29,7 +29,7 @@ class Search {
   /// How many candidates are decided (simulated, ruled out or refused), and how many there are.
   using Progress = std::function<void(std::size_t decided, std::size_t all)>;
 
-  /// The output of the best candidate, with the summary of the search. @pre SIGPIPE is ignored.
+  /// The output of the best candidate, with the summary of the search.
   /// @param jobs processes at a time
   /// @param progress called from time to time
   /// @throws std::runtime_error: no candidate could be simulated

@@ -38,7 +38,7 @@ struct Tried {
 using PrepareItem = std::function<PreparedRun(std::size_t candidate, Detail detail, double factor)>;
 
 /// Plans and simulates candidates in processes, which keep from each group of candidates to the next what these
-/// have in common. @pre SIGPIPE is ignored.
+/// have in common.
 class TryOut {
  public:
   /// @param prepare what it refers to has to be there as long as this object
