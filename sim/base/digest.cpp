@@ -32,15 +32,19 @@ Sha256& Sha256::add_field(std::string_view text) {
   return add({size.data(), size.size()}).add(":").add(text);
 }
 
-std::string Sha256::text() {
+std::string Sha256::bytes() {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int size = 0;
   expect_digest(EVP_DigestFinal_ex(context_.get(), digest.data(), &size));
+  return {digest.begin(), digest.begin() + size};
+}
+
+std::string Sha256::text() {
   constexpr std::string_view digits = "0123456789abcdef";
   std::string text;
-  for (unsigned int i = 0; i < size; ++i) {
-    text += digits[digest[i] >> 4];
-    text += digits[digest[i] & 15];
+  for (const char byte : bytes()) {
+    text += digits[static_cast<unsigned char>(byte) >> 4];
+    text += digits[byte & 15];
   }
   return text;
 }

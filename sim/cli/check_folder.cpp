@@ -12,7 +12,7 @@ namespace convoy::inline cli {
 namespace {
 
 /// What a store says of one of its points; "" where that is a sound run.
-std::string trouble_of(Store& store, const std::string& key) {
+std::string trouble_of(Store& store, const PointKey& key) {
   if (const std::optional<StoredRun> run = store.run(key, false)) {
     try {
       run_of_stored(*run);
@@ -52,14 +52,12 @@ Exit check_folder(const std::string& folder) {
   std::string troubles;
   std::size_t sound = 0;
   for (const SweepPoint& point : subject.points) {
-    const std::string trouble = trouble_of(*store, point.key.text());
+    const std::string trouble = trouble_of(*store, point.key);
     if (trouble.empty())
       ++sound;
     else
       troubles += fmt::format(
-          "  {} {}\n",
-          clean(point_text(point.position, parse_yaml(subject.text(point.position), source.name()).entries)),
-          clean(trouble));
+          "  {} {}\n", clean(point_text(point.position, subject.sweep->at(point.position))), clean(trouble));
   }
   write_stdout([&](std::ostream& out) {
     out << fmt::format("{}: {} of {} points are sound\n", clean(subject.experiment), sound,

@@ -38,7 +38,7 @@ StoreSubject subject_of(const std::string& folder) {
                      "has no results.sqlite; `convoy merge` takes folders of `convoy run --shard`");
   ShardStore shard(folder);
   if (shard.store->empty()) throw InputError({folder, 0, 0}, "its results.sqlite has no sweep");
-  return with_texts_in_memory(shard.store->subject());
+  return shard.store->subject();
 }
 
 void add_points(const std::string& folder, Store& store) {
@@ -82,7 +82,8 @@ StoreSubject subject_of_all(const std::vector<std::string>& folders) {
     parts.push_back(subject_of(folder));
     check_equal(folder, parts.back(), folders.front(), parts.front());
     if (parts.size() == 1) continue;
-    // The files of the catalogue need not be kept a thousand times.
+    // What all have in common need not be kept a thousand times.
+    parts.back().sweep = parts.front().sweep;
     std::erase_if(parts.back().origin->files, [known = &parts.front().origin->files](const auto& file) {
       return std::ranges::binary_search(*known, file);
     });

@@ -24,8 +24,6 @@ namespace {
 const std::vector<std::string> sweepable{"model",    "training",    "cluster",
                                          "strategy", "variability", "numerics"};
 
-std::string_view first_step(std::string_view path) { return path.substr(0, path.find('.')); }
-
 bool is_inside(std::string_view path, std::string_view outer) {
   return path.size() > outer.size() && path.starts_with(outer) && path[outer.size()] == '.';
 }
@@ -235,6 +233,8 @@ void Experiment::read_sweep(const YamlNode& sweep, std::size_t shards) {
   YamlMap map(sweep, "sweep");
   const std::size_t most =
       std::min(shards, std::numeric_limits<std::size_t>::max() / max_points) * max_points;
+  std::vector<SweepPoints::Axis> axes;
+  std::size_t size = 1;
   for (const std::string& path : map.keys()) {
     const YamlNode& list = map.node(path);
     if (const std::string step(first_step(path));
@@ -244,54 +244,31 @@ void Experiment::read_sweep(const YamlNode& sweep, std::size_t shards) {
     if (list.kind != YamlNode::Kind::sequence || list.items.empty())
       map.fail(path, fmt::format("expected a list of values such as [1, 2, 4], found {}",
                                  list.kind == YamlNode::Kind::sequence ? "an empty list" : describe(list)));
-    for (const auto& [earlier, values] : axes_)
+    for (const auto& [earlier, values] : axes)
       if (is_inside(earlier, path))
         throw InputError(
             list.key_pos,
             fmt::format("sweep.{}: replaces what sweep.{} above it sets; put it first", path, earlier));
-    if (list.items.size() > most / size_)
+    if (list.items.size() > most / size)
       throw InputError(
           list.key_pos,
           fmt::format("sweep.{}: with this list the sweep has {} points; at most {} are run in one piece; "
                       "`--shard I/N` runs every N-th of them",
-                      path, static_cast<double>(size_) * static_cast<double>(list.items.size()), max_points));
-    size_ *= list.items.size();
-    axes_.emplace_back(path, list.items);
+                      path, static_cast<double>(size) * static_cast<double>(list.items.size()), max_points));
+    size *= list.items.size();
+    axes.emplace_back(path, list.items);
   }
+  sweep_ = std::make_shared<const SweepPoints>(SweepPoints::product_of(std::move(axes)));
 }
 
 Experiment Experiment::at_points(std::vector<Coordinates> points) const {
   Experiment experiment = *this;
   erase_entry(experiment.tree_, "study");
-  experiment.axes_.clear();
-  experiment.size_ = points.size();
-  experiment.listed_ = std::move(points);
+  experiment.sweep_ = std::make_shared<const SweepPoints>(SweepPoints::listed(std::move(points)));
   return experiment;
 }
 
-std::string Experiment::content() const {
-  std::string text = fingerprint(tree_);
-  for (const auto& [path, values] : axes_) {
-    text += '\n' + path + ':';
-    for (const YamlNode& value : values) text += fingerprint(value);
-  }
-  for (const Coordinates& point : listed_) {
-    text += '\n';
-    for (const auto& [path, value] : point) text += path + ':' + fingerprint(value);
-  }
-  return text;
-}
-
-Experiment::Coordinates Experiment::coordinates(std::size_t index) const {
-  if (!listed_.empty()) return listed_[index];
-  std::vector<std::pair<std::string, YamlNode>> result(axes_.size());
-  for (std::size_t a = axes_.size(); a-- > 0;) {
-    const auto& [path, values] = axes_[a];
-    result[a] = {path, values[index % values.size()]};
-    index /= values.size();
-  }
-  return result;
-}
+std::string Experiment::content() const { return fingerprint(tree_) + sweep_->fingerprint(); }
 
 YamlNode Experiment::resolved(std::size_t index) const {
   if (const YamlNode* plan = this->plan())
@@ -303,20 +280,6 @@ YamlNode Experiment::resolved(std::size_t index) const {
   YamlNode tree = tree_;
   for (auto& [path, value] : coordinates(index)) set_path(tree, path, std::move(value));
   return tree;
-}
-
-std::size_t Experiment::place_of(std::string_view part, std::size_t index) const {
-  if (!listed_.empty()) return index;
-  std::size_t place = 0, combinations = 1;
-  for (std::size_t a = axes_.size(); a-- > 0;) {
-    const auto& [path, values] = axes_[a];
-    if (first_step(path) == part) {
-      place += combinations * (index % values.size());
-      combinations *= values.size();
-    }
-    index /= values.size();
-  }
-  return place;
 }
 
 Point Experiment::point(std::size_t index) const {

@@ -14,6 +14,7 @@
 #include "sim/numerics/numerics_spec.h"
 #include "sim/replay/engine.h"
 #include "sim/run/shared_node.h"
+#include "sim/run/sweep_points.h"
 #include "sim/run/training.h"
 #include "sim/run/variability.h"
 
@@ -63,7 +64,7 @@ class Experiment {
                           const std::vector<std::string>& settings);
 
   /// What a point sets: dotted paths and their values.
-  using Coordinates = std::vector<std::pair<std::string, YamlNode>>;
+  using Coordinates = SweepPoints::Coordinates;
   /// The same experiment without sweep and study, at these points: each the dotted paths that are set, and
   /// their values, in this order.
   Experiment at_points(std::vector<Coordinates> points) const;
@@ -72,10 +73,11 @@ class Experiment {
   /// Everything on which the results depend, as exact text: the content of the file with the settings
   /// applied.
   std::string content() const;
-  std::size_t size() const { return size_; }     ///< number of points; 1 without a sweep
-  bool swept() const { return !axes_.empty(); }  ///< whether it has a sweep
+  std::size_t size() const { return sweep_->size(); }  ///< number of points; 1 without a sweep
+  bool swept() const { return sweep_->has_axes(); }    ///< whether it has a sweep
   /// Dotted paths and values of a point; the last path changes fastest.
-  Coordinates coordinates(std::size_t index) const;
+  Coordinates coordinates(std::size_t index) const { return sweep_->at(index); }
+  const std::shared_ptr<const SweepPoints>& sweep() const { return sweep_; }
   /// `jobs:`, if present: a queue of jobs whose throughput the runs give (job_study.h).
   const YamlNode* jobs() const { return tree_.find("jobs"); }
   /// What `convoy plan` reads (sim/planning): nullptr if the file is not a plan.
@@ -86,9 +88,10 @@ class Experiment {
   /// The whole experiment with the values of a point filled in, without `sweep`. @throws InputError for a
   /// plan or a study
   YamlNode resolved(std::size_t index) const;
-  /// Which of the values that the sweep gives a part (`strategy`) a point has: two points with the same number have
-  /// the same value.
-  std::size_t place_of(std::string_view part, std::size_t index) const;
+  /// SweepPoints::place_of
+  std::size_t place_of(std::string_view part, std::size_t index) const {
+    return sweep_->place_of(part, index);
+  }
   /// Reads a point's training and finds its other parts. @throws InputError
   Point point(std::size_t index) const;
   /// Which model shares links in the replay of every point.
@@ -97,15 +100,13 @@ class Experiment {
   void use(NetworkModel model) { network_model_ = model; }
 
  private:
-  using Axis = std::pair<std::string, std::vector<YamlNode>>;
   static Experiment read(YamlNode tree, const std::vector<std::string>& settings, std::size_t shards);
   void read_sweep(const YamlNode& sweep, std::size_t shards);
 
   YamlNode tree_;  ///< without `sweep`
   std::string name_;
-  std::vector<Axis> axes_;
-  std::vector<Coordinates> listed_;  ///< in place of the product of axes; empty: none
-  std::size_t size_ = 1;
+  /// Stores of its results have it as well.
+  std::shared_ptr<const SweepPoints> sweep_ = std::make_shared<const SweepPoints>();
   NetworkModel network_model_ = NetworkModel::convoy;
 };
 

@@ -99,13 +99,6 @@ Origin origin_of(const Experiment& experiment, const InputRecord& record) {
   return origin;
 }
 
-YamlNode mapping_of(Coordinates coordinates) {
-  YamlNode node;
-  node.kind = YamlNode::Kind::mapping;
-  node.entries = std::move(coordinates);
-  return node;
-}
-
 const char* kind_name(WorkerAnswer::Kind kind) {
   switch (kind) {
     case WorkerAnswer::Kind::input_error:
@@ -132,10 +125,9 @@ std::vector<std::size_t> missing_points(Store& store, const SweepOptions& option
   std::set<PointKey> seen;
   std::vector<std::size_t> missing, damaged;
   const Store::Reading reading(store);
-  for (const auto& [position, point_key] : store.subject().points) {
+  for (const auto& [position, key] : store.subject().points) {
     if (position % options.shard.of != options.shard.index - 1) continue;
-    const std::string key = point_key.text();
-    if (store.has(key, options.trace) || !seen.insert(point_key).second) continue;
+    if (store.has(key, options.trace) || !seen.insert(key).second) continue;
     missing.push_back(position);
     store.failure(key);  // may be damaged as well
     if (!store.is_damaged(key)) continue;
@@ -168,7 +160,7 @@ StoreSubject make_subject(Preparer& preparer, const std::string& file,
                           const Shard& shard) {
   const Experiment& experiment = preparer.experiment();
   StoreSubject subject{
-      experiment.name(), make_manifest(experiment, file, settings), {}, experiment.size(), {}, {}};
+      experiment.name(), make_manifest(experiment, file, settings), {}, experiment.sweep(), {}};
   subject.options = options.value_or("");
   const InputRecord record;  // the experiment's own file, read above, is in the origin as a tree
   if (experiment.jobs()) subject.jobs = to_yaml(with_trace_read(*experiment.jobs()));
@@ -180,7 +172,6 @@ StoreSubject make_subject(Preparer& preparer, const std::string& file,
         hinting_at_sweep(experiment, i, [&] { return preparer.read_parts(preparer.point(i)); });
     subject.points.push_back({i, keys ? keys->key(preparer.content(i), inputs) : PointKey::of(point_id(i))});
   }
-  subject.text = [&experiment](std::size_t i) { return to_yaml(mapping_of(experiment.coordinates(i))); };
   if (options) subject.origin = origin_of(experiment, record);
   return subject;
 }
@@ -293,9 +284,9 @@ bool run_sweep(Preparer& preparer, const SweepOptions& options, Store& store) {
   const bool whole =
       run_in_workers(todo.size(), options.jobs, work,
                      [&](std::size_t item, WorkerAnswer answer) {
-                       const std::string key = store.subject().at(todo[item])->key.text();
+                       const PointKey& key = store.subject().at(todo[item])->key;
                        if (answer.kind == WorkerAnswer::Kind::done)
-                         store.put(key, decode_stored(answer.bytes));
+                         store.put(key, decode_stored(std::move(answer.bytes)));
                        else
                          store.put(key, PointFailure{kind_name(answer.kind), std::move(answer.bytes)});
                        ++progress.done;
@@ -332,7 +323,7 @@ SweepResults load_sweep(Store& store, const Experiment* experiment, std::size_t 
   if (subject.points.size() > most_whole)
     read = [&store, run_of](const RunFigures& figures) {
       const SweepPoint* const point = store.subject().at(point_index(figures.id));
-      const std::optional<StoredRun> stored = store.run(point->key.text(), false);
+      const std::optional<StoredRun> stored = store.run(point->key, false);
       if (!stored) throw DamagedStore(fmt::format("{}: its run {} is gone", store.name(), figures.id));
       RunResult run = run_of(*stored);
       run.id = figures.id;
@@ -342,28 +333,25 @@ SweepResults load_sweep(Store& store, const Experiment* experiment, std::size_t 
   SweepResults results(std::move(read));
   results.experiment = subject.experiment;
   results.manifest = subject.manifest;
-  results.points = static_cast<std::int64_t>(subject.size);
+  results.points = static_cast<std::int64_t>(subject.sweep->size());
   Sha256 rows;
   const Store::Reading reading(store);
   results.reserve(subject.points.size());  // growing would take it three times
   for (const SweepPoint& point : subject.points) {
-    const std::string id = point_id(point.position), key = point.key.text();
-    const auto coordinates = [&] {
-      return experiment ? experiment->coordinates(point.position)
-                        : parse_yaml(subject.text(point.position), store.name()).entries;
-    };
-    if (const std::optional<StoredRun> stored = store.run(key, false)) {
+    const std::string id = point_id(point.position);
+    if (const std::optional<StoredRun> stored = store.run(point.key, false)) {
       rows.add_field(store.digest_of_point());
       RunResult run = run_of(*stored);
       run.id = id;
-      run.point = coordinates();
+      run.point = subject.sweep->at(point.position);
       if (results.runs.empty()) results.manifest.network_model = run.network_model;
       results.add(std::move(run));
-    } else if (std::optional<PointFailure> failure = store.failure(key)) {
+    } else if (std::optional<PointFailure> failure = store.failure(point.key)) {
       rows.add_field(store.digest_of_point());
-      results.failed.push_back({id, coordinates(), std::move(failure->kind), std::move(failure->reason)});
+      results.failed.push_back(
+          {id, subject.sweep->at(point.position), std::move(failure->kind), std::move(failure->reason)});
     }
-    if (store.is_damaged(key))
+    if (store.is_damaged(point.key))
       throw DamagedStore(fmt::format("{}: what it has of point {} is damaged", store.name(), id));
   }
   store.note_read(rows.text());
@@ -377,9 +365,8 @@ Results load_results(Store& store, const Experiment* experiment) {
 std::vector<TraceProcess> load_trace(Store& store, std::size_t index) {
   const SweepPoint* point = store.subject().at(index);
   if (point == nullptr) throw std::out_of_range("the store does not list the point");
-  const std::string key = point->key.text();
-  const std::optional<StoredRun> run = store.run(key, true);
-  if (store.is_damaged(key))
+  const std::optional<StoredRun> run = store.run(point->key, true);
+  if (store.is_damaged(point->key))
     throw DamagedStore(fmt::format("{}: its trace of point {} is damaged", store.name(), point_id(index)));
   if (!run) return {};
   return read_stored(store, "convoy run", [&] { return trace_of_stored(*run); });

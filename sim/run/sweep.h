@@ -103,7 +103,7 @@ inline constexpr std::size_t most_kept_whole = 1000;
 
 /// What a store has of its sweep: runs and failures, in its order. Of a small sweep all runs are kept whole; those of a
 /// larger one are read from the store again by whoever asks for them, and have to be there as long.
-/// @param experiment if given, the points need not be read from the store
+/// @param experiment if given, the one that was run: errors then say how to run it again
 /// @param most_whole the most points of a sweep whose runs are kept whole
 /// @throws DamagedStore: a row of it is damaged
 SweepResults load_sweep(Store& store, const Experiment* experiment = nullptr,

@@ -133,8 +133,8 @@ std::string replaced(std::string text, const std::string& old, const std::string
 void mark_runs(const Workplace& place, const std::string& folder) {
   convoy::Store store((place.path() / folder / "results.sqlite").string(), convoy::Database::Mode::write);
   for (const auto& [position, key] : store.subject().points) {
-    convoy::StoredRun run = store.run(key.text(), false).value();
+    convoy::StoredRun run = store.run(key, false).value();
     run.network_model = "marked";
-    store.put(key.text(), run);
+    store.put(key, run);
   }
 }

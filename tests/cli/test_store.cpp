@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -35,6 +36,13 @@ std::int64_t count(const Workplace& place, const std::string& folder, const std:
   convoy::Statement statement(database, query);
   REQUIRE(statement.step());
   return statement.integer(0);
+}
+
+/// 12 kB that hardly repeat themselves.
+std::string long_result() {
+  std::string result;
+  for (int i = 0; i < 500; ++i) result += fmt::format("{{\"{}\": {}}}", i, std::sqrt(i));
+  return result;
 }
 
 }  // namespace
@@ -98,7 +106,10 @@ TEST_CASE("store: a changed experiment computes what is new only, another one is
   mark_runs(place, "o");
   place.file("e.yaml", sweep_of("[4, 8, 16]"));
   REQUIRE(place.convoy({"run", "e.yaml", "--out", "o"}).exit_code == 0);
-  CHECK(count(place, "o", "SELECT count(*) FROM points WHERE network_model = 'marked'") == 8);
+  CHECK(
+      count(place, "o",
+            "SELECT count(*) FROM points JOIN results ON results.digest = points.result WHERE network_model "
+            "= 'marked'") == 8);
   CHECK(count(place, "o", "SELECT count(*) FROM points") == 12);
   CHECK(json::parse(place.read("o/results.json"))["runs"].size() == 12);
 
@@ -157,10 +168,10 @@ TEST_CASE("store: runs of another version of the program are told, and made agai
     convoy::Store store((place.path() / "o/results.sqlite").string(), convoy::Database::Mode::write);
     convoy::StoreSubject subject = store.subject();
     for (auto& [position, key] : subject.points) {
-      convoy::StoredRun run = store.run(key.text(), false).value();
+      convoy::StoredRun run = store.run(key, false).value();
       run.result = replaced(run.result, "\"framework\"", "\"frame\"");
-      key = convoy::PointKey::of("old" + key.text());  // which the version is a part of
-      store.put(key.text(), run);
+      key = convoy::PointKey::of("old" + std::string(key.bytes()));  // which the version is a part of
+      store.put(key, run);
     }
     store.set_subject(subject);
   }
@@ -182,10 +193,10 @@ TEST_CASE("store: a trace of another version of the program is told, and made ag
     convoy::Store store((place.path() / "o/results.sqlite").string(), convoy::Database::Mode::write);
     convoy::StoreSubject subject = store.subject();
     convoy::PointKey& key = subject.points.front().key;
-    convoy::StoredRun run = store.run(key.text(), true).value();
+    convoy::StoredRun run = store.run(key, true).value();
     run.trace = replaced(run.trace, "\"left_out\"", "\"kept\"");
-    key = convoy::PointKey::of("old" + key.text());  // which the version is a part of
-    store.put(key.text(), run);
+    key = convoy::PointKey::of("old" + std::string(key.bytes()));  // which the version is a part of
+    store.put(key, run);
     store.set_subject(subject);
   }
   const Finished report = place.convoy({"report", "o"});
@@ -224,34 +235,109 @@ TEST_CASE("store: table runs has the columns of results.csv, and its values") {
   }
 }
 
-TEST_CASE("store: rows as large as a point's fill their pages") {
+TEST_CASE("store: equal results are kept once, and those that resemble each other in few bytes") {
   const Workplace place;
-  constexpr std::size_t rows = 300, row_bytes = 2000;
   const std::string file = (place.path() / "results.sqlite").string();
+  const std::string result = long_result();
+  const auto key = [](int i) { return convoy::PointKey::of(std::to_string(i)); };
+  const auto resembling = [&](int i) { return convoy::StoredRun{result + std::to_string(i % 100), "m", {}}; };
+  constexpr int points = 300;
   {
     convoy::Store store(file, convoy::Database::Mode::write);
-    const std::string result(row_bytes, 'r');
-    for (std::size_t i = 0; i < rows; ++i) store.put(std::to_string(i), {result, "m", {}});
+    for (int i = 0; i < points; ++i) store.put(key(i), resembling(i));
   }
-  CHECK(fs::file_size(file) < 1.5 * rows * row_bytes);  // one row a page of SQLite's own 4 KiB: 2.2
+  CHECK(count(place, "", "SELECT count(*) FROM results") == 100);
+  CHECK(fs::file_size(file) < 8 * result.size());  // of 300 texts, that is, beside the tables
+  convoy::Store store(file, convoy::Database::Mode::read);
+  for (int i = 0; i < points; ++i) CHECK(store.run(key(i), false)->result == resembling(i).result);
+}
+
+TEST_CASE("store: a damaged result is damage to all points that have it, and to no other") {
+  const Workplace place;
+  const std::string file = (place.path() / "results.sqlite").string();
+  const auto key = [](const char* name) { return convoy::PointKey::of(name); };
+  const convoy::StoredRun shared{"{\"a\": 1}", "m", {}}, other{"{\"a\": 2}", "m", {}};
+  convoy::Store store(file, convoy::Database::Mode::write);
+  store.put(key("other"), other);
+  for (const char* name : {"one", "two"}) store.put(key(name), shared);
+  store.commit();
+  convoy::Database(file, convoy::Database::Mode::write)
+      .run("UPDATE results SET result = (SELECT result FROM results WHERE rowid = 1) WHERE rowid = 2");
+  for (const char* name : {"one", "two"}) {
+    CHECK_FALSE(store.run(key(name), false));
+    CHECK(store.is_damaged(key(name)));
+  }
+  CHECK(store.run(key("other"), false)->result == other.result);
+  // Made again for one of them, it is there for both.
+  store.drop(key("one"));
+  store.put(key("one"), shared);
+  for (const char* name : {"one", "two"}) CHECK(store.run(key(name), false)->result == shared.result);
+  // A sound one stays where the other point goes.
+  store.drop(key("one"));
+  CHECK(store.run(key("two"), false)->result == shared.result);
+}
+
+TEST_CASE("store: with its dictionary lost, results are, and those that are made again are not") {
+  const convoy::StoredRun one{long_result(), "m", {}}, two{long_result() + '2', "m", {}};
+  const convoy::PointKey key = convoy::PointKey::of("1"), other = convoy::PointKey::of("2");
+  for (const std::string damage : {"DELETE FROM about WHERE name = 'dictionary'",
+                                   "UPDATE about SET value = x'37a430ec37a430ec' WHERE name = 'dictionary'",
+                                   "UPDATE about SET value = '' WHERE name = 'dictionary'"}) {
+    CAPTURE(damage);
+    const Workplace place;
+    const std::string file = (place.path() / "results.sqlite").string();
+    {
+      convoy::Store store(file, convoy::Database::Mode::write);
+      store.put(key, one);
+      store.put(other, two);
+    }
+    convoy::Database(file, convoy::Database::Mode::write).run(damage);
+    convoy::Store store(file, convoy::Database::Mode::write);
+    for (const convoy::PointKey& lost : {key, other}) {
+      CHECK_FALSE(store.run(lost, false));
+      CHECK(store.is_damaged(lost));
+      store.drop(lost);
+    }
+    store.put(other, two);
+    store.put(key, one);
+    CHECK(store.run(key, false)->result == one.result);
+    CHECK(store.run(other, false)->result == two.result);
+    CHECK_FALSE(store.is_damaged(key));
+  }
 }
 
 TEST_CASE("store: while rows are read in one transaction, it and others can change them") {
   const Workplace place;
   const std::string file = (place.path() / "results.sqlite").string();
+  const convoy::PointKey a = convoy::PointKey::of("a"), b = convoy::PointKey::of("b"),
+                         c = convoy::PointKey::of("c");
   convoy::Store store(file, convoy::Database::Mode::write);
-  store.put("a", {"1", "m", {}});
+  store.put(a, {"1", "m", {}});
   store.commit();
   {
     const convoy::Store::Reading reading(store);
-    CHECK(store.run("a", false)->result == "1");
-    convoy::Store(file, convoy::Database::Mode::write).put("b", {"2", "m", {}});
-    CHECK_FALSE(store.run("b", false));  // has been written since
-    store.put("c", {"3", "m", {}});
-    CHECK(store.run("b", false)->result == "2");
+    CHECK(store.run(a, false)->result == "1");
+    convoy::Store(file, convoy::Database::Mode::write).put(b, {"2", "m", {}});
+    CHECK_FALSE(store.run(b, false));  // has been written since
+    store.put(c, {"3", "m", {}});
+    CHECK(store.run(b, false)->result == "2");
   }
   store.commit();
-  CHECK(convoy::Store(file, convoy::Database::Mode::read).run("c", false)->result == "3");
+  CHECK(convoy::Store(file, convoy::Database::Mode::read).run(c, false)->result == "3");
+}
+
+TEST_CASE("store: one of the version before is refused, and --fresh begins anew") {
+  const Workplace place;
+  place.file("e.yaml", sweep_of("[8]"));
+  REQUIRE(place.convoy({"run", "e.yaml", "--out", "o"}).exit_code == 0);
+  convoy::Database((place.path() / "o/results.sqlite").string(), convoy::Database::Mode::write)
+      .run("PRAGMA user_version=3");
+  const Finished old = place.convoy({"run", "e.yaml", "--out", "o"});
+  CHECK(old.exit_code == 2);
+  CHECK(old.err ==
+        "convoy: o/results.sqlite: was written by another version of convoy; `convoy run --fresh` begins "
+        "anew\n");
+  CHECK(place.convoy({"run", "e.yaml", "--out", "o", "--fresh"}).exit_code == 0);
 }
 
 TEST_CASE("shards: joined they are one run, byte for byte, whatever their number") {
@@ -285,7 +371,7 @@ TEST_CASE(
   const auto listed = [&](const std::string& folder) {
     const convoy::Store store((place.path() / folder / "results.sqlite").string(),
                               convoy::Database::Mode::read);
-    CHECK(store.subject().size == 12);
+    CHECK(store.subject().sweep->size() == 12);
     std::vector<std::size_t> positions;
     for (const convoy::SweepPoint& point : store.subject().points) positions.push_back(point.position);
     return positions;
@@ -303,6 +389,7 @@ TEST_CASE(
   // Ended between the first folder and the second, and begun again.
   CHECK(place.convoy({"merge", "s1", "--out", "o"}).exit_code == 1);
   CHECK(json::parse(place.read("o/results.json"))["done"] == 8);
+  CHECK(count(place, "o", "SELECT count(*) FROM runs") == 8);
   CHECK(place.convoy({"merge", "s1", "s2", "s3", "--out", "o"}).exit_code == 0);
   check_same_files(place, "o", "whole");
   // A shard of the same sweep with other settings is none of it.

@@ -74,27 +74,25 @@ TEST_CASE("large sweeps: runs that are read again are written as those that are 
   Results all{"drawn", {}, {}};
   all.manifest.network_model = "max-min";
   Store store;
-  StoreSubject subject{"drawn", {}, {}, 60, {}, {}};
-  std::vector<std::string> texts;
-  for (std::size_t i = 0; i < subject.size; ++i) {
+  constexpr std::size_t size = 60;
+  StoreSubject subject{"drawn", {}, {}, nullptr, {}};
+  std::vector<SweepPoints::Coordinates> points;
+  for (std::size_t i = 0; i < size; ++i) {
     RunResult run = drawn_run(draw, i < 2);
     run.id = point_id(i);
     run.point = coordinates({{"cluster.nodes", std::to_string(run.devices)},
                              {"strategy.bucket", fmt::format("{}MiB", 1 + draw() % 3)},
                              {"strategy", i % 2 == 0 ? "{kind: single, l: [1, 'x']}" : "'7'"}});
-    YamlNode point;
-    point.kind = YamlNode::Kind::mapping;
-    point.entries = run.point;
     subject.points.push_back({i, PointKey::of(run.id)});
-    texts.push_back(to_yaml(point));
+    points.push_back(run.point);
     all.runs.push_back(std::move(run));
   }
-  all.points = static_cast<std::int64_t>(subject.size);
-  subject.text = [&](std::size_t position) { return texts[position]; };
+  all.points = static_cast<std::int64_t>(size);
+  subject.sweep = std::make_shared<const SweepPoints>(SweepPoints::listed(std::move(points)));
   store.set_subject(subject);
-  for (const RunResult& run : all.runs) store.put(PointKey::of(run.id).text(), stored_form({run, {}}, false));
+  for (const RunResult& run : all.runs) store.put(PointKey::of(run.id), stored_form({run, {}}, false));
   const std::string expected = all_written(all);
-  const bool kept = all_written(load_sweep(store, nullptr, subject.size)) == expected;
+  const bool kept = all_written(load_sweep(store, nullptr, size)) == expected;
   const bool read_again = all_written(load_sweep(store, nullptr, 0)) == expected;
   CHECK(kept);
   CHECK(read_again);

@@ -3,41 +3,45 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "sim/base/digest.h"
+#include "sim/run/store/readable_rows.h"
 
 namespace convoy::inline runs {
 namespace {
 
-/// An upper bound of the row numbers: of those that the table reports, and of those for which its file has
-/// room.
-std::int64_t last_row(Database& database, const char* table) {
-  constexpr std::int64_t least_row_bytes = 64;
-  const std::int64_t room =
-      database.number("PRAGMA page_count") * database.number("PRAGMA page_size") / least_row_bytes;
-  try {
-    return std::min(room, database.number(fmt::format("SELECT max(rowid) FROM {} NOT INDEXED", table)));
-  } catch (const DamagedStore&) {
-    return room;
-  }
+/// Enough to reveal damage: one of 2^64 damaged rows would be taken for a sound one.
+constexpr std::size_t digest_bytes = 8;
+
+std::string digest_of(const char* table, const std::vector<std::string_view>& columns) {
+  Sha256 digest;
+  digest.add_field(table);
+  for (const std::string_view column : columns) digest.add_field(column);
+  std::string bytes = digest.bytes();
+  bytes.resize(digest_bytes);
+  return bytes;
+}
+
+std::vector<std::string_view> columns_of(const Statement& row, std::size_t count) {
+  std::vector<std::string_view> columns;
+  for (std::size_t c = 0; c < count; ++c) columns.push_back(row.bytes(static_cast<int>(c)));
+  return columns;
 }
 
 }  // namespace
 
-CheckedRows::CheckedRows(Database& database, const char* table, int columns)
-    : database_(database), table_(table), columns_(columns) {}
+CheckedRows::CheckedRows(Database& database, const char* table, std::vector<ColumnKind> columns)
+    : database_(database), table_(table), columns_(std::move(columns)) {}
 
-std::optional<std::vector<std::string>> CheckedRows::find(const std::string& key) {
+std::optional<std::vector<std::string>> CheckedRows::find(std::string_view key) {
   if (!find_) find_.emplace(database_, fmt::format("SELECT * FROM {} WHERE key = ?", table_));
   std::optional<std::vector<std::string>> found;
-  if (find_->bind(0, key).step()) {
-    if (find_->text(0) == key && is_sound(*find_)) {
-      found.emplace();
-      for (int c = 0; c < columns_; ++c) found->emplace_back(find_->text(c));
-      found_digest_ = find_->text(columns_);
+  if (find_->bind_bytes(0, key).step()) {
+    if (is_sound(*find_)) {
+      const std::vector<std::string_view> columns = columns_of(*find_, columns_.size());
+      found.emplace(columns.begin(), columns.end());
+      found_digest_ = find_->bytes(static_cast<int>(columns_.size()));
     } else {
-      damaged_.insert(key);
+      damaged_.emplace(key);
     }
   }
   find_->reset();
@@ -47,63 +51,47 @@ std::optional<std::vector<std::string>> CheckedRows::find(const std::string& key
 void CheckedRows::put(const std::vector<std::string_view>& columns) {
   if (!put_) {
     std::string parameters;
-    for (int c = 0; c < columns_; ++c) parameters += "?, ";
+    for (std::size_t c = 0; c < columns_.size(); ++c) parameters += "?, ";
     put_.emplace(database_, fmt::format("INSERT OR REPLACE INTO {} VALUES({}?)", table_, parameters));
   }
-  Sha256 digest;
-  digest.add_field(table_);
-  for (int c = 0; c < columns_; ++c) {
-    const std::string_view column = columns[static_cast<std::size_t>(c)];
-    put_->bind(c, column);
-    digest.add_field(column);
-  }
-  put_->bind(columns_, digest.text()).finish();
-  damaged_.erase(std::string(columns.front()));
+  for (std::size_t c = 0; c < columns_.size(); ++c)
+    if (columns_[c] == ColumnKind::text)
+      put_->bind(static_cast<int>(c), columns[c]);
+    else
+      put_->bind_bytes(static_cast<int>(c), columns[c]);
+  put_->bind_bytes(static_cast<int>(columns_.size()), digest_of(table_, columns)).finish();
+  if (const auto damaged = damaged_.find(columns.front()); damaged != damaged_.end()) damaged_.erase(damaged);
 }
 
-void CheckedRows::drop(const std::string& key) {
-  Statement(database_, fmt::format("DELETE FROM {} WHERE key = ?", table_)).bind(0, key).finish();
-  damaged_.erase(key);
+void CheckedRows::drop(std::string_view key) {
+  Statement(database_, fmt::format("DELETE FROM {} WHERE key = ?", table_)).bind_bytes(0, key).finish();
+  if (const auto damaged = damaged_.find(key); damaged != damaged_.end()) damaged_.erase(damaged);
 }
 
 std::size_t CheckedRows::add(CheckedRows& other) {
   std::size_t damaged = 0;
-  Statement rows(other.database_, fmt::format("SELECT * FROM {}", table_));
-  while (rows.step())
-    if (is_sound(rows))
-      take_over(rows);
+  each_row(other.database_, table_, [&](const Statement& row) {
+    if (is_sound(row))
+      take_over(row);
     else
       ++damaged;
+  });
   return damaged;
 }
 
 void CheckedRows::salvage(CheckedRows& other) {
-  try {
-    Statement row(other.database_, fmt::format("SELECT * FROM {} NOT INDEXED WHERE rowid = ?", table_));
-    const std::int64_t last = last_row(other.database_, table_);
-    for (std::int64_t number = 1; number <= last; ++number) {
-      try {
-        if (row.bind(0, number).step() && is_sound(row)) take_over(row);
-        row.reset();
-      } catch (const DamagedStore&) {  // this row only
-      }
-    }
-  } catch (const DamagedStore&) {  // not even its tables can be read: it has nothing to give
-  }
+  each_readable_row(other.database_, table_, [&](const Statement& row) {
+    if (is_sound(row)) take_over(row);
+  });
 }
 
 bool CheckedRows::is_sound(const Statement& row) const {
-  Sha256 digest;
-  digest.add_field(table_);
-  for (int c = 0; c < columns_; ++c) digest.add_field(row.text(c));
-  return digest.text() == row.text(columns_);
+  return digest_of(table_, columns_of(row, columns_.size())) == row.bytes(static_cast<int>(columns_.size()));
 }
 
 void CheckedRows::take_over(const Statement& row) {
-  if (find(std::string(row.text(0)))) return;
-  std::vector<std::string_view> columns;
-  for (int c = 0; c < columns_; ++c) columns.push_back(row.text(c));
-  put(columns);
+  const std::vector<std::string_view> columns = columns_of(row, columns_.size());
+  if (!find(columns.front())) put(columns);
 }
 
 }  // namespace convoy::runs

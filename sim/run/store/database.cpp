@@ -116,6 +116,12 @@ Statement& Statement::bind(int parameter, std::string_view text) {
   return *this;
 }
 
+Statement& Statement::bind_bytes(int parameter, std::string_view bytes) {
+  sqlite3_bind_blob64(handle_.get(), parameter + 1, bytes.data() ? bytes.data() : "", bytes.size(),
+                      SQLITE_STATIC);
+  return *this;
+}
+
 Statement& Statement::bind(int parameter, std::int64_t number) {
   sqlite3_bind_int64(handle_.get(), parameter + 1, number);
   return *this;
@@ -151,6 +157,12 @@ std::string_view Statement::text(int column) const {
   const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(handle_.get(), column));
   return text ? std::string_view(text, static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column)))
               : std::string_view{};
+}
+
+std::string_view Statement::bytes(int column) const {
+  const void* bytes = sqlite3_column_blob(handle_.get(), column);
+  return {static_cast<const char*>(bytes),
+          bytes ? static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column)) : 0};
 }
 
 std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(handle_.get(), column); }

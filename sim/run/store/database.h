@@ -46,6 +46,8 @@ class Statement {
  public:
   Statement(Database& database, const std::string& sql);
   Statement& bind(int parameter, std::string_view text);
+  /// Not a text; not copied: they are to stay where they are until the statement has run.
+  Statement& bind_bytes(int parameter, std::string_view bytes);
   Statement& bind(int parameter, std::int64_t number);
   Statement& bind(int parameter, double number);
   Statement& bind_null(int parameter);
@@ -54,7 +56,11 @@ class Statement {
   /// Runs it to its end and prepares it for other values.
   void finish();
   void reset();
-  std::string_view text(int column) const;  ///< valid until the next step
+  // Valid until the next step.
+  ///@{
+  std::string_view text(int column) const;
+  std::string_view bytes(int column) const;  ///< as they are, of a text as well
+  ///@}
   std::int64_t integer(int column) const;
 
  private:

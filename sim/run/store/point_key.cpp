@@ -6,7 +6,6 @@
 #include <link.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <vector>
 
@@ -87,24 +86,15 @@ std::string program_digest() {
   return sha256(text);
 }
 
-PointKey PointKey::of(std::string_view content) { return *read(sha256(content)); }
-
-std::optional<PointKey> PointKey::read(std::string_view hexadecimal) {
-  PointKey key;
-  if (hexadecimal.size() != 2 * key.bytes_.size()) return std::nullopt;
-  const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
-  if (!std::ranges::all_of(hexadecimal, is_digit)) return std::nullopt;
-  for (std::size_t i = 0; i < key.bytes_.size(); ++i)
-    std::from_chars(hexadecimal.data() + 2 * i, hexadecimal.data() + 2 * i + 2, key.bytes_[i], 16);
-  return key;
+PointKey PointKey::of(std::string_view content) {
+  return *read(std::string_view(Sha256().add(content).bytes()).substr(0, sizeof(PointKey)));
 }
 
-std::string PointKey::text() const {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  text.reserve(2 * bytes_.size());
-  for (const std::uint8_t byte : bytes_) (text += digits[byte >> 4]) += digits[byte & 15];
-  return text;
+std::optional<PointKey> PointKey::read(std::string_view bytes) {
+  PointKey key;
+  if (bytes.size() != key.bytes_.size()) return std::nullopt;
+  std::ranges::copy(bytes, key.bytes_.begin());
+  return key;
 }
 
 PointKeys::PointKeys(const std::string& options) : common_(program_digest() + '\n' + options + '\n') {}

@@ -28,15 +28,15 @@ class PointKey {
  public:
   /// Of that content.
   static PointKey of(std::string_view content);
-  /// Nothing: it is no digest in lower-case hexadecimal.
-  static std::optional<PointKey> read(std::string_view hexadecimal);
+  /// Nothing: these are not the bytes of one.
+  static std::optional<PointKey> read(std::string_view bytes);
 
-  /// In lower-case hexadecimal, as stores have it.
-  std::string text() const;
+  /// As stores have it.
+  std::string_view bytes() const { return {bytes_.data(), bytes_.size()}; }
   auto operator<=>(const PointKey&) const = default;
 
  private:
-  std::array<std::uint8_t, 32> bytes_{};  ///< a million of them are to fit in memory
+  std::array<char, 16> bytes_{};  ///< of SHA-256, the first: a million of them are to fit in memory
 };
 
 /// Digests by which a store identifies points: of the content of the point (its parts with sweep and settings

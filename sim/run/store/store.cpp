@@ -18,22 +18,22 @@ namespace convoy::inline runs {
 namespace {
 
 constexpr std::int64_t application_id = 0x63766f79;  // "cvoy"
-constexpr std::int64_t store_version = 3;
+constexpr std::int64_t store_version = 4;
 constexpr std::chrono::milliseconds longest_transaction{200};
 
 struct Table {
   const char *name, *sql;
 };
-constexpr std::array<Table, 5> tables{
-    {{"about", "CREATE TABLE about(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"},
-     {"sweep", "CREATE TABLE sweep(position INTEGER PRIMARY KEY, point TEXT NOT NULL, key TEXT NOT NULL)"},
-     {"points",
-      "CREATE TABLE points(key TEXT PRIMARY KEY, network_model TEXT NOT NULL, result TEXT NOT NULL, "
-      "digest TEXT NOT NULL)"},
+constexpr std::array<Table, 6> tables{
+    {{"about", "CREATE TABLE about(name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID"},
+     {"sweep", "CREATE TABLE sweep(position INTEGER PRIMARY KEY, key BLOB NOT NULL)"},
+     {"results",
+      "CREATE TABLE results(digest BLOB PRIMARY KEY, network_model TEXT NOT NULL, result BLOB NOT NULL)"},
+     {"points", "CREATE TABLE points(key BLOB PRIMARY KEY, result BLOB NOT NULL, digest BLOB NOT NULL)"},
      {"failures",
-      "CREATE TABLE failures(key TEXT PRIMARY KEY, kind TEXT NOT NULL, reason TEXT NOT NULL, "
-      "digest TEXT NOT NULL)"},
-     {"traces", "CREATE TABLE traces(key TEXT PRIMARY KEY, trace TEXT NOT NULL, digest TEXT NOT NULL)"}}};
+      "CREATE TABLE failures(key BLOB PRIMARY KEY, kind TEXT NOT NULL, reason TEXT NOT NULL, "
+      "digest BLOB NOT NULL)"},
+     {"traces", "CREATE TABLE traces(key BLOB PRIMARY KEY, trace BLOB NOT NULL, digest BLOB NOT NULL)"}}};
 
 }  // namespace
 
@@ -64,10 +64,9 @@ Store::~Store() {
   }
 }
 
-/// All or nothing: a store whose creation was not finished is created again. Of SQLite's own 4 KiB, the row of a point
-/// (2 kB where devices are equal) would fill hardly more than half.
+/// All or nothing: a store whose creation was not finished is created again.
 void Store::make_tables() {
-  database_.run("PRAGMA page_size=16384; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL");
+  database_.run("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL");
   std::string sql;
   for (const Table& table : tables) sql += std::string(table.sql) + ';';
   database_.run(fmt::format("BEGIN; PRAGMA application_id={}; PRAGMA user_version={};{}COMMIT;",
@@ -105,71 +104,56 @@ void Store::load_subject() {
   const auto damaged = [&] {
     return DamagedStore(fmt::format("{}: the list of its points is damaged", database_.name()));
   };
-  const std::string &manifest = values["manifest"], &origin = values["origin"];
+  const std::string &manifest = values["manifest"], &sweep = values["sweep"], &origin = values["origin"];
   subject.experiment = values["experiment"], subject.jobs = values["jobs"];
-  subject.options = values["options"], subject.size = std::strtoull(values["size"].c_str(), nullptr, 10);
-  SubjectDigest digest(subject.experiment, manifest, subject.jobs);
+  subject.options = values["options"];
   subject.points.reserve(static_cast<std::size_t>(database_.number("SELECT count(*) FROM sweep")));
-  Statement sweep(database_, "SELECT position, point, key FROM sweep ORDER BY position");
-  while (sweep.step()) {
-    const std::optional<PointKey> key = PointKey::read(sweep.text(2));
+  Statement points(database_, "SELECT position, key FROM sweep ORDER BY position");
+  while (points.step()) {
+    const std::optional<PointKey> key = PointKey::read(points.bytes(1));
     if (!key) throw damaged();
-    subject.points.push_back({static_cast<std::size_t>(sweep.integer(0)) - 1, *key});
-    digest.add(subject.points.back(), sweep.text(1));
+    subject.points.push_back({static_cast<std::size_t>(points.integer(0)) - 1, *key});
   }
   if (values["digest"].empty() && subject.points.empty()) return;
-  if (values["digest"] != digest.text(subject.size, subject.options, origin)) throw damaged();
-  subject_digest_ = values["digest"];
+  subject_digest_ = digest_of(subject, manifest, sweep, origin);
+  if (values["digest"] != subject_digest_) throw damaged();
   try {
     subject.manifest = from_text<Manifest>(manifest, manifest_fields);
+    subject.sweep = std::make_shared<const SweepPoints>(SweepPoints::from_text(sweep));
     if (!origin.empty()) subject.origin = from_text<Origin>(origin, origin_fields);
-  } catch (const JsonError& error) {
+  } catch (const std::runtime_error& error) {
     throw DamagedStore(
         fmt::format("{}: what its points were computed from: {}", database_.name(), error.what()));
   }
-  subject.text = text_of_points();
+  if (!subject.points.empty() && subject.points.back().position >= subject.sweep->size()) throw damaged();
   subject_ = std::move(subject);
 }
 
-StoreSubject::TextOfPoint Store::text_of_points() {
-  return [this](std::size_t position) {
-    if (!text_of_point_) text_of_point_.emplace(database_, "SELECT point FROM sweep WHERE position = ?");
-    const bool found = text_of_point_->bind(0, static_cast<std::int64_t>(position + 1)).step();
-    std::string text(found ? text_of_point_->text(0) : std::string_view());
-    text_of_point_->reset();
-    return text;
-  };
-}
-
 void Store::set_subject(StoreSubject subject) {
-  const bool joins = subject_ && subject_->points != subject.points &&
-                     difference_of(*subject_, subject) == SubjectDifference::none;
-  const StoreSubject fresh = subject;
-  if (joins) subject = united({*subject_, std::move(subject)});
-  const std::string manifest = to_text(subject.manifest, manifest_fields);
+  if (subject_ && subject_->points != subject.points &&
+      difference_of(*subject_, subject) == SubjectDifference::none)
+    subject = united({*subject_, std::move(subject)});
+  const std::string manifest = to_text(subject.manifest, manifest_fields), sweep = subject.sweep->text();
   const std::string origin = subject.origin ? to_text(*subject.origin, origin_fields) : std::string{};
-  const std::string digest = digest_of(subject, manifest, origin);
+  const std::string digest = digest_of(subject, manifest, sweep, origin);
   if (subject_ && digest == subject_digest_) return;
   changed();
-  database_.run("DELETE FROM about WHERE name <> 'queues'; DROP TABLE IF EXISTS runs;");
-  if (!joins) database_.run("DELETE FROM sweep");
+  database_.run(
+      "DELETE FROM about WHERE name NOT IN ('queues', 'dictionary'); DROP TABLE IF EXISTS runs; "
+      "DELETE FROM sweep");
   Statement about(database_, "INSERT INTO about VALUES(?, ?)");
   about.bind(0, "experiment").bind(1, subject.experiment).finish();
   about.bind(0, "manifest").bind(1, manifest).finish();
   about.bind(0, "jobs").bind(1, subject.jobs).finish();
-  about.bind(0, "size").bind(1, std::to_string(subject.size)).finish();
+  about.bind(0, "sweep").bind(1, sweep).finish();
   about.bind(0, "options").bind(1, subject.options).finish();
   if (!origin.empty()) about.bind(0, "origin").bind(1, origin).finish();
+  about.bind(0, "digest").bind(1, digest).finish();
   subject_digest_ = digest;
-  about.bind(0, "digest").bind(1, subject_digest_).finish();
-  Statement sweep(database_, "INSERT OR REPLACE INTO sweep VALUES(?, ?, ?)");
-  for (const SweepPoint& point : fresh.points)
-    sweep.bind(0, static_cast<std::int64_t>(point.position + 1))
-        .bind(1, fresh.text(point.position))
-        .bind(2, point.key.text())
-        .finish();
+  Statement row(database_, "INSERT INTO sweep VALUES(?, ?)");
+  for (const SweepPoint& point : subject.points)
+    row.bind(0, static_cast<std::int64_t>(point.position + 1)).bind_bytes(1, point.key.bytes()).finish();
   subject_ = std::move(subject);
-  subject_->text = text_of_points();
   commit();
 }
 
@@ -211,49 +195,59 @@ void Store::commit() {
 
 bool Store::has_any() { return Statement(database_, "SELECT 1 FROM points LIMIT 1").step(); }
 
-void Store::put(const std::string& key, const StoredRun& run) {
+void Store::put(const PointKey& key, const StoredRun& run) {
   changed();
-  points_.put({key, run.network_model, run.result});
-  if (!run.trace.empty()) traces_.put({key, run.trace});
+  points_.put({key.bytes(), results_.put(run)});
+  if (!run.trace.empty()) traces_.put({key.bytes(), of_traces_.compressed(run.trace)});
 }
 
-void Store::put(const std::string& key, const PointFailure& failure) {
+void Store::put(const PointKey& key, const PointFailure& failure) {
   changed();
-  failures_.put({key, failure.kind, failure.reason});
+  failures_.put({key.bytes(), failure.kind, failure.reason});
 }
 
-std::optional<StoredRun> Store::run(const std::string& key, bool with_trace) {
-  std::optional<std::vector<std::string>> point = points_.find(key);
+std::optional<StoredRun> Store::run(const PointKey& key, bool with_trace) {
+  const std::optional<std::vector<std::string>> point = points_.find(key.bytes());
   if (!point) return std::nullopt;
   found_digest_ = points_.found_digest();
-  StoredRun run{std::move((*point)[2]), std::move((*point)[1]), {}};
-  if (!with_trace) return run;
-  std::optional<std::vector<std::string>> trace = traces_.find(key);
+  std::optional<StoredRun> run = results_.find((*point)[1]);
+  if (!run) points_.note_damaged(key.bytes());
+  if (!run || !with_trace) return run;
+  const std::optional<std::vector<std::string>> trace = traces_.find(key.bytes());
   if (!trace) return std::nullopt;
-  run.trace = std::move((*trace)[1]);
+  std::optional<std::string> text = of_traces_.text((*trace)[1]);
+  if (!text) {
+    traces_.note_damaged(key.bytes());
+    return std::nullopt;
+  }
+  run->trace = std::move(*text);
   return run;
 }
 
-std::optional<PointFailure> Store::failure(const std::string& key) {
-  std::optional<std::vector<std::string>> row = failures_.find(key);
+std::optional<PointFailure> Store::failure(const PointKey& key) {
+  std::optional<std::vector<std::string>> row = failures_.find(key.bytes());
   if (!row) return std::nullopt;
   found_digest_ = failures_.found_digest();
   return PointFailure{std::move((*row)[1]), std::move((*row)[2])};
 }
 
-bool Store::is_damaged(const std::string& key) const {
-  return points_.is_damaged(key) || traces_.is_damaged(key) || failures_.is_damaged(key);
+bool Store::is_damaged(const PointKey& key) const {
+  return std::ranges::any_of(std::array{&points_, &traces_, &failures_},
+                             [&](const CheckedRows* rows) { return rows->is_damaged(key.bytes()); });
 }
 
-void Store::drop(const std::string& key) {
+void Store::drop(const PointKey& key) {
   changed();
-  for (CheckedRows* rows : {&points_, &failures_, &traces_}) rows->drop(key);
+  // Other points may have the same result, which is theirs where it is sound.
+  if (const auto point = points_.find(key.bytes()); point && !results_.find((*point)[1]))
+    results_.drop((*point)[1]);
+  for (CheckedRows* rows : {&points_, &failures_, &traces_}) rows->drop(key.bytes());
 }
 
 std::size_t Store::add_points_of(Store& other) {
   changed();
-  const std::size_t damaged =
-      points_.add(other.points_) + failures_.add(other.failures_) + traces_.add(other.traces_);
+  const std::size_t damaged = results_.add(other.results_) + points_.add(other.points_) +
+                              failures_.add(other.failures_) + traces_.add(other.traces_);
   commit();
   return damaged;
 }
@@ -261,10 +255,14 @@ std::size_t Store::add_points_of(Store& other) {
 std::int64_t Store::salvage(const std::string& file, const std::string& name) {
   try {
     Database damaged(file, Database::Mode::read, name);
-    CheckedRows points(damaged, "points", 3), traces(damaged, "traces", 2);
+    KeptResults results(damaged);
+    CheckedRows points(damaged, "points", {ColumnKind::bytes, ColumnKind::bytes}),
+        traces(damaged, "traces", {ColumnKind::bytes, ColumnKind::bytes});
     changed();
+    results_.salvage(results);
     points_.salvage(points);
     traces_.salvage(traces);
+    database_.run("DELETE FROM points WHERE result NOT IN (SELECT digest FROM results)");
     commit();
   } catch (const DamagedStore&) {  // no row can be reached
   }

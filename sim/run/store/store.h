@@ -11,7 +11,9 @@
 #include "sim/results/columns.h"
 #include "sim/run/store/checked_rows.h"
 #include "sim/run/store/database.h"
+#include "sim/run/store/kept_results.h"
 #include "sim/run/store/store_subject.h"
+#include "sim/run/store/text_compression.h"
 #include "sim/run/wire.h"
 
 namespace convoy::inline runs {
@@ -25,8 +27,8 @@ struct PointFailure {
 /// Finished points of a sweep: `results.sqlite`, or in memory. A point is identified by the digest of its
 /// content, so that what two sweeps have in common is computed once. Points are written in a transaction that
 /// is committed a few times a second: what has been committed survives the end of this process, however it
-/// ends. Every row has a digest of its own, which is checked whenever it is read: a damaged row counts as
-/// absent.
+/// ends. Equal results are kept once. Every row has a digest of its own, which is checked whenever it is read: a
+/// damaged row counts as absent.
 class Store {
  public:
   /// In memory.
@@ -45,15 +47,15 @@ class Store {
   /// the same sweep. The same subject changes nothing.
   void set_subject(StoreSubject subject);
 
-  bool has(const std::string& key, bool with_trace) { return run(key, with_trace).has_value(); }
+  bool has(const PointKey& key, bool with_trace) { return run(key, with_trace).has_value(); }
   bool has_any();  ///< of any sweep
-  /// Whether the point has a row, for a run, its trace or a failure, that cannot be read.
-  bool is_damaged(const std::string& key) const;
-  void drop(const std::string& key);  ///< everything it has about the point
-  void put(const std::string& key, const StoredRun& run);
-  void put(const std::string& key, const PointFailure& failure);
-  std::optional<StoredRun> run(const std::string& key, bool with_trace);
-  std::optional<PointFailure> failure(const std::string& key);
+  /// Whether the point was found to have a row, for a run, its trace or a failure, that cannot be read.
+  bool is_damaged(const PointKey& key) const;
+  void drop(const PointKey& key);  ///< everything it has about the point
+  void put(const PointKey& key, const StoredRun& run);
+  void put(const PointKey& key, const PointFailure& failure);
+  std::optional<StoredRun> run(const PointKey& key, bool with_trace);
+  std::optional<PointFailure> failure(const PointKey& key);
   /// Takes over the sound points of another store that this one does not have.
   /// @returns how many rows of the other are damaged
   std::size_t add_points_of(Store& other);
@@ -98,7 +100,6 @@ class Store {
   void make_tables();
   void check_tables();
   void load_subject();
-  StoreSubject::TextOfPoint text_of_points();
   void changed();
   void begin_reading();
   void end_reading();
@@ -106,9 +107,11 @@ class Store {
   Database database_;
   std::optional<StoreSubject> subject_;
   std::string subject_digest_, found_digest_, read_digest_;
-  CheckedRows points_{database_, "points", 3}, failures_{database_, "failures", 3},
-      traces_{database_, "traces", 2};
-  std::optional<Statement> text_of_point_;  ///< prepared when needed
+  KeptResults results_{database_};
+  CheckedRows points_{database_, "points", {ColumnKind::bytes, ColumnKind::bytes}},
+      failures_{database_, "failures", {ColumnKind::bytes, ColumnKind::text, ColumnKind::text}},
+      traces_{database_, "traces", {ColumnKind::bytes, ColumnKind::bytes}};
+  TextCompression of_traces_{""};  ///< which may be longer than all results
   bool in_transaction_ = false, is_reading_ = false;
   std::chrono::steady_clock::time_point begun_{};
 };
