@@ -63,7 +63,8 @@ class KnownCandidates {
 
  private:
   using Asked = std::pair<std::size_t, double>;  ///< candidate and factor
-  static constexpr std::size_t most_weight = 1 << 19;
+  /// Some 20 bytes each.
+  static constexpr std::size_t most_weight = 1 << 21;
 
   template <class Kept>
   static void make_room(std::size_t weight, std::size_t& of_all, Kept& kept) {
