@@ -80,37 +80,37 @@ LinkClock::LinkClock(const Machine& machine, const Folding& folding)
   is_port_.assign(clocks, true);
   for (const std::uint32_t clock : link_clock_) is_port_[clock] = false;
 
-  first_of_flow_.reserve(folding.flow_route.size() + 1);
-  for (std::size_t c = 0; c < folding.flow_route.size(); ++c) {
-    first_of_flow_.push_back(static_cast<std::uint32_t>(of_flow_.size()));
-    for (const LinkUse& use : folding.flow_route[c]) {
-      of_flow_.push_back(link_clock_[use.link]);
-      of_flow_.insert(of_flow_.end(), ports_of[use.link].begin(), ports_of[use.link].end());
+  first_of_route_.reserve(folding.routes.size() + 1);
+  for (std::size_t c = 0; c < folding.routes.size(); ++c) {
+    first_of_route_.push_back(static_cast<std::uint32_t>(of_route_.size()));
+    for (const LinkUse& use : folding.routes[c]) {
+      of_route_.push_back(link_clock_[use.link]);
+      of_route_.insert(of_route_.end(), ports_of[use.link].begin(), ports_of[use.link].end());
     }
   }
-  first_of_flow_.push_back(static_cast<std::uint32_t>(of_flow_.size()));
+  first_of_route_.push_back(static_cast<std::uint32_t>(of_route_.size()));
 }
 
-void LinkClock::flow_begins(std::uint32_t flow_class, double now_s) {
-  for_each(flow_class, [&](std::uint32_t clock) {
+void LinkClock::flow_begins(std::uint32_t route_class, double now_s) {
+  for_each(route_class, [&](std::uint32_t clock) {
     take_foreseen(clock, now_s);
     clock_of(clock).enter(now_s);
   });
 }
 
-void LinkClock::flow_ends(std::uint32_t flow_class, double now_s) {
-  for_each(flow_class, [&](std::uint32_t clock) {
+void LinkClock::flow_ends(std::uint32_t route_class, double now_s) {
+  for_each(route_class, [&](std::uint32_t clock) {
     take_foreseen(clock, now_s);
     clocks_[clock].leave(now_s);
   });
 }
 
-void LinkClock::flow_foreseen(std::uint32_t flow_class, double begin_s, double end_s, double now_s) {
+void LinkClock::flow_foreseen(std::uint32_t route_class, double begin_s, double end_s, double now_s) {
   if (foreseen_.empty()) {
     foreseen_.resize(size());
     clocks_.resize(size());
   }
-  for_each(flow_class, [&](std::uint32_t clock) {
+  for_each(route_class, [&](std::uint32_t clock) {
     if (!is_port_[clock]) {
       clocks_[clock].add(end_s - begin_s);
       return;

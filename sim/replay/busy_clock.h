@@ -84,22 +84,23 @@ class ForeseenUses {
 class LinkClock {
  public:
   LinkClock(const Machine& machine, const Folding& folding);
-  void flow_begins(std::uint32_t flow_class, double now_s);
-  void flow_ends(std::uint32_t flow_class, double now_s);
+  /// @param route_class of the flow
+  void flow_begins(std::uint32_t route_class, double now_s);
+  void flow_ends(std::uint32_t route_class, double now_s);
   /// A flow that will be there between these times. @pre no other flow is on its links meanwhile
-  void flow_foreseen(std::uint32_t flow_class, double begin_s, double end_s, double now_s);
+  void flow_foreseen(std::uint32_t route_class, double begin_s, double end_s, double now_s);
   /// Counts everything that has been foreseen.
   void take_foreseen();
-  /// Calls `use` with the clock, below size(), of every link and port that a flow class crosses; a clock may
+  /// Calls `use` with the clock, below size(), of every link and port of a class of routes; a clock may
   /// occur more than once.
   template <class Use>
-  void for_each(std::uint32_t flow_class, Use use) const {
-    for (std::uint32_t i = first_of_flow_[flow_class]; i < first_of_flow_[flow_class + 1]; ++i)
-      use(of_flow_[i]);
+  void for_each(std::uint32_t route_class, Use use) const {
+    for (std::uint32_t i = first_of_route_[route_class]; i < first_of_route_[route_class + 1]; ++i)
+      use(of_route_[i]);
   }
   /// How many clocks these are.
-  std::size_t count(std::uint32_t flow_class) const {
-    return first_of_flow_[flow_class + 1] - first_of_flow_[flow_class];
+  std::size_t count(std::uint32_t route_class) const {
+    return first_of_route_[route_class + 1] - first_of_route_[route_class];
   }
   std::size_t size() const { return is_port_.size(); }
   /// Adds busy time of a link or port that nobody uses now.
@@ -121,11 +122,11 @@ class LinkClock {
 
   /// Of classes of equal ports, each after those of its link classes; empty: nobody has used any yet.
   std::vector<BusyTime> clocks_;
-  std::vector<std::uint32_t> link_clock_;               ///< by link class
-  std::vector<std::uint32_t> port_clock_;               ///< by port
-  std::vector<std::uint32_t> first_of_flow_, of_flow_;  ///< clocks by flow class, all in one vector
-  std::vector<bool> is_port_;                           ///< by clock
-  std::vector<ForeseenUses> foreseen_;                  ///< by clock, of ports; empty: nothing ever was
+  std::vector<std::uint32_t> link_clock_;                 ///< by link class
+  std::vector<std::uint32_t> port_clock_;                 ///< by port
+  std::vector<std::uint32_t> first_of_route_, of_route_;  ///< clocks by class of routes, all in one vector
+  std::vector<bool> is_port_;                             ///< by clock
+  std::vector<ForeseenUses> foreseen_;                    ///< by clock, of ports; empty: nothing ever was
 };
 
 /// How the messages of an endpoint overlap with its computing, in seconds: messages under way while it does

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <span>
 #include <stdexcept>
+#include <utility>
 
 #include "sim/replay/colours.h"
 #include "sim/replay/refine.h"
@@ -49,9 +50,8 @@ class FlowClasses {
     for (std::uint32_t f = 0; f < table_.flows.size(); ++f) {
       if (folding_.flow_class[f] != folding_.first_flow.size()) continue;
       folding_.first_flow.push_back(f);
-      add_route(table_.route(table_.flows[f]), {});
     }
-    add_crossings_of_flows();
+    find_routes();
     list_of_groups();
     std::vector<std::uint32_t> groups_of_class(folding_.groups.size(), 0);
     for (const std::uint32_t c : folding_.group_class) ++groups_of_class[c];
@@ -68,7 +68,7 @@ class FlowClasses {
 
   /// @param out,in the two halves of the route
   void add_route(std::span<const LinkId> out, std::span<const LinkId> in) {
-    ClassRoutes& routes = folding_.flow_route;
+    ClassRoutes& routes = folding_.routes;
     const std::size_t own = routes.size();
     routes.add_class();
     for (const std::span<const LinkId> links : {out, in})
@@ -83,21 +83,47 @@ class FlowClasses {
     return std::ranges::find(route, link_class, &LinkUse::link);
   }
 
-  /// Counts how many of the class's flows cross a link that represents its class.
-  void add_crossings(std::uint32_t flow_class, LinkId link, std::uint64_t flows) {
-    use_of(folding_.flow_route[flow_class], folding_.link_class[link])->multiplicity +=
+  /// Counts how many flows, of each class that has the route, cross a link that represents its class.
+  void add_crossings(std::uint32_t route_class, LinkId link, std::uint64_t flows) {
+    use_of(folding_.routes[route_class], folding_.link_class[link])->multiplicity +=
         static_cast<std::uint32_t>(flows);
   }
 
-  void add_crossings_of_flows() {
-    std::vector<bool> crosses(table_.paths.size());  // a link that represents its class
-    for (std::size_t p = 0; p < table_.paths.size(); ++p)
-      crosses[p] =
-          std::ranges::any_of(table_.route(table_.paths[p]), [&](LinkId link) { return represents(link); });
-    for (std::size_t f = 0; f < table_.flows.size(); ++f)
-      if (crosses[table_.flows[f].path])
-        for (const LinkId link : table_.route(table_.flows[f]))
-          if (represents(link)) add_crossings(folding_.flow_class[f], link, 1);
+  /// By class of listed flows: how many of them are on each of their paths.
+  std::vector<std::uint32_t> flows_a_path() const {
+    std::vector<std::uint32_t> first_path, flows(folding_.first_flow.size(), 0);
+    for (const std::uint32_t f : folding_.first_flow) first_path.push_back(table_.flows[f].path);
+    for (std::size_t f = 0; f < table_.flows.size(); ++f) {
+      const std::uint32_t c = folding_.flow_class[f];
+      if (table_.flows[f].path == first_path[c]) ++flows[c];
+    }
+    return flows;
+  }
+
+  /// Of the listed flows.
+  void find_routes() {
+    const NodeClasses::Span paths = classes_.paths();
+    const std::vector<std::uint32_t> flows = flows_a_path();
+    std::vector<std::uint32_t> flows_of_route,
+        same_paths;  // by class of routes; the one before over the same paths
+    std::vector<std::uint32_t> latest(paths.empty() ? 0 : *std::ranges::max_element(paths) + 1,
+                                      Folding::none);
+    ColourTable known;
+    for (std::size_t c = 0; c < flows.size(); ++c) {
+      const Flow& flow = table_.flows[folding_.first_flow[c]];
+      const std::uint32_t route = known.number(mix(paths[flow.path], flows[c]));
+      folding_.route_class.push_back(route);
+      if (route < folding_.routes.size()) continue;
+      add_route(table_.route(flow), {});
+      flows_of_route.push_back(flows[c]);
+      same_paths.push_back(std::exchange(latest[paths[flow.path]], route));
+    }
+    for (std::size_t p = 0; p < paths.size(); ++p)
+      for (const LinkId link : table_.route(table_.paths[p])) {
+        if (!represents(link)) continue;
+        for (std::uint32_t route = latest[paths[p]]; route != Folding::none; route = same_paths[route])
+          add_crossings(route, link, flows_of_route[route]);
+      }
   }
 
   /// The listed flows of the groups that represent their classes.
@@ -163,6 +189,7 @@ class FlowClasses {
     for (const LinkId link : table_.half(receiver)) latency_s += machine_.links[link].latency_s;
     folding_.unlisted_flows.push_back({flows.group, flows.round, sender.endpoint, receiver.endpoint,
                                        sender.share * receiver.share, latency_s, 0, 0, Folding::none});
+    folding_.route_class.push_back(static_cast<std::uint32_t>(folding_.routes.size()));
     add_route(table_.half(sender), table_.half(receiver));
   }
 
@@ -175,7 +202,7 @@ class FlowClasses {
       connection_class_.push_back(static_cast<std::uint32_t>(folding_.links.size()));
       folding_.links.push_back(link_of_peers(machine_, table_));
     }
-    folding_.flow_route.push_back({connection_class_[known], static_cast<std::uint32_t>(flows)});
+    folding_.routes.push_back({connection_class_[known], static_cast<std::uint32_t>(flows)});
   }
 
   /// Counts crossings on the links of ends that represent their classes: each end has flows with all ends of
@@ -194,7 +221,8 @@ class FlowClasses {
         for (const std::uint32_t c : without[i]) --flows[c];
         for (std::uint32_t c = 0; c < flows.size(); ++c)
           if (flows[c] > 0)
-            add_crossings(class_of_pair_[place_of_pair(classes.class_of[i], c)], link, flows[c]);
+            add_crossings(folding_.route_class[class_of_pair_[place_of_pair(classes.class_of[i], c)]], link,
+                          flows[c]);
       }
   }
 

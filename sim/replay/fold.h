@@ -14,16 +14,16 @@
 
 namespace convoy::inline replays {
 
-/// Links of each class of flows, all in one vector: a vector for each of a million classes would take three times
+/// Links of each class of routes, all in one vector: a vector for each of a million classes would take three times
 /// the memory of what is in it.
 class ClassRoutes {
  public:
   std::size_t size() const { return first_.size(); }
-  std::span<const LinkUse> operator[](std::size_t flow_class) const {
-    return {uses_.data() + first_[flow_class], uses_.data() + past_last(flow_class)};
+  std::span<const LinkUse> operator[](std::size_t route_class) const {
+    return {uses_.data() + first_[route_class], uses_.data() + past_last(route_class)};
   }
-  std::span<LinkUse> operator[](std::size_t flow_class) {
-    return {uses_.data() + first_[flow_class], uses_.data() + past_last(flow_class)};
+  std::span<LinkUse> operator[](std::size_t route_class) {
+    return {uses_.data() + first_[route_class], uses_.data() + past_last(route_class)};
   }
   /// Begins the route of one more class.
   void add_class() { first_.push_back(static_cast<std::uint32_t>(uses_.size())); }
@@ -35,8 +35,8 @@ class ClassRoutes {
   }
 
  private:
-  std::size_t past_last(std::size_t flow_class) const {
-    return flow_class + 1 < first_.size() ? first_[flow_class + 1] : uses_.size();
+  std::size_t past_last(std::size_t route_class) const {
+    return route_class + 1 < first_.size() ? first_[route_class + 1] : uses_.size();
   }
   std::vector<std::uint32_t> first_;  ///< by class: in uses_
   std::vector<LinkUse> uses_;
@@ -51,7 +51,9 @@ class ClassRoutes {
 ///   rounds and sizes, equal latencies, ends of equal classes, and cross links of equal classes;
 ///   links of a class have equal capacity and are crossed by equally many paths of every class.
 /// Flows are of one class where their paths, rounds and sizes are. (Collectives of many rounds, trees above
-/// all, have many flows a path: refining paths takes as long as if they had one round.)
+/// all, have many flows a path: refining paths takes as long as if they had one round.) Classes of flows on paths of
+/// one class are of one class of routes where they have equally many flows a path: their messages go from the same
+/// endpoints to the same, and cross the same links as often.
 /// Max-min sharing treats equal flows on equal links alike: its solution is unique, and averaging a solution
 /// over a class gives a feasible one that is no worse. So members of a class do the same at the same time,
 /// and if the representative of a link is charged with every flow class as often as the link is crossed by
@@ -74,7 +76,12 @@ struct Folding {
   const Flow& flow(const FlowTable& table, std::uint32_t c) const {
     return is_listed(c) ? table.flows[first_flow[c]] : unlisted_flows[c - first_flow.size()];
   }
-  ClassRoutes flow_route;  ///< by class; LinkUse::link is a link class
+  std::vector<std::uint32_t>
+      route_class;     ///< by class of flows; numbered in the order in which they first occur
+  ClassRoutes routes;  ///< by class of routes; LinkUse::link is a link class
+  std::span<const LinkUse> route(std::uint32_t c) const {
+    return routes[route_class[c]];
+  }  ///< of a class of flows
 
   std::vector<std::uint32_t> group_class;               ///< by FlowTable::groups
   std::vector<std::uint32_t> groups;                    ///< representative by class

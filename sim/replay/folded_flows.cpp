@@ -78,7 +78,8 @@ void FoldedFlows::release_execution() {
   release(table_->paths);
   release(folding_->flow_class);
   release(folding_->first_flow);
-  folding_->flow_route = {};
+  release(folding_->route_class);
+  folding_->routes = {};
   release(folding_->group_flows);
 }
 

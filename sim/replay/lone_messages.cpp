@@ -53,7 +53,7 @@ class CrossedLinks {
   }
 
   bool are_for_one_message(std::uint32_t flow_class) const {
-    const std::span<const LinkUse> route = folding_.flow_route[flow_class];
+    const std::span<const LinkUse> route = folding_.route(flow_class);
     return std::all_of(route.begin(), route.end(),
                        [&](const LinkUse& use) { return !links_[use.link].shared; });
   }
@@ -69,7 +69,7 @@ class CrossedLinks {
   void add(std::uint32_t flow_class, std::uint32_t pattern, std::uint32_t round) {
     const Flow& flow = folding_.flow(table_, flow_class);
     const std::uint32_t from = folding_.endpoint_class[flow.from], to = folding_.endpoint_class[flow.to];
-    for (const LinkUse& use : folding_.flow_route[flow_class]) {
+    for (const LinkUse& use : folding_.route(flow_class)) {
       Crossed& link = links_[use.link];
       if (link.round == nobody) link.ends[0] = from, link.ends[1] = to;
       if (link.round == round || use.multiplicity > 1 || !folding_.is_listed(flow_class)) link.shared = true;

@@ -111,7 +111,7 @@ std::vector<std::vector<std::pair<std::uint32_t, double>>> loads(const Plan& pla
     const std::uint32_t pattern = table.groups[flow.group].pattern;
     const double share = flow.fraction * plan.patterns[pattern].rounds[flow.round].repeat;
     if (share == 0) continue;
-    for (const LinkUse& use : folding.flow_route[c])
+    for (const LinkUse& use : folding.route(c))
       by_pattern[pattern].emplace_back(use.link, share * use.multiplicity);
   }
   SumsByLink sums(folding.links.size());

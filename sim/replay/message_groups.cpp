@@ -66,11 +66,13 @@ void MessageGroups::part_messages(Group& group,
   group.parts.push_back({next});
   for (std::size_t r = 0; r < rounds; ++r)
     for (const std::uint32_t f : group.flows[r]) {
-      const std::uint32_t from = member(flow(f).from), to = member(flow(f).to);
+      const std::uint32_t from = member(flow(f).from), to = member(flow(f).to),
+                          route = folding_.route_class[f];
       Group::Part& sender = group.parts[from * rounds + r];
-      group.messages[sender.first + sender.sends++] = {f, to};
+      group.messages[sender.first + sender.sends++] = {route, to, flow(f).fraction};
       const std::size_t place = to * rounds + r;
-      group.messages[group.parts[place + 1].first - ++group.parts[place].receives] = {f, from};
+      group.messages[group.parts[place + 1].first - ++group.parts[place].receives] = {route, from,
+                                                                                      flow(f).fraction};
       ++group.members[to].receive_count;
     }
 }
@@ -163,10 +165,6 @@ void MessageGroups::after_overhead(const Run& run, Closure next) {
   });
 }
 
-double MessageGroups::bytes_of(const Run& run, std::uint32_t flow_class) const {
-  return comm_of(run).bytes * flow(flow_class).fraction;
-}
-
 // --- all ranks in step (fluid) ---
 
 void MessageGroups::start_in_step(Run& run) {
@@ -205,8 +203,8 @@ void MessageGroups::next_round_in_step(Run& run) {
   }
   const double repeat = rounds_of(run)[run.round].repeat;
   run.under_way = rounds[run.round].size();
-  for (const std::uint32_t flow_class : rounds[run.round])
-    transfers_.launch(flow_class, bytes_of(run, flow_class), repeat, [this, &run] {
+  for (const std::uint32_t f : rounds[run.round])
+    transfers_.launch(folding_.route_class[f], comm_of(run).bytes * flow(f).fraction, repeat, [this, &run] {
       if (--run.under_way > 0) return;
       ++run.round;
       next_round_in_step(run);
@@ -227,7 +225,7 @@ bool MessageGroups::next_rotation(Run& run) {
     if (run.under_way == 0) continue;
     for (const std::uint32_t flow_class : flows)
       if (const double bytes = bytes_of_flow(flow_class); bytes > 0)
-        transfers_.launch(flow_class, bytes, 1, [this, &run] {
+        transfers_.launch(folding_.route_class[flow_class], bytes, 1, [this, &run] {
           if (--run.under_way > 0) return;
           ++run.repetition;
           next_round_in_step(run);
@@ -275,18 +273,18 @@ void MessageGroups::launch_if_met(Run& run, std::uint32_t member, const Group::M
   Run::Rank& peer = run.ranks[message.peer];
   if (peer.step != run.ranks[member].step || !peer.step_begun) return;
   const std::uint32_t from = sends ? member : message.peer, to = sends ? message.peer : member;
-  const double bytes = bytes_of(run, message.flow_class);
+  const double bytes = comm_of(run).bytes * message.fraction;
   if (run.foresight) {
     Run::Rank& rank = run.ranks[member];
     const double end_s =
-        transfers_.foresee_for_ends(message.flow_class, bytes, std::max(rank.ready_s, peer.ready_s));
+        transfers_.foresee_for_ends(message.route_class, bytes, std::max(rank.ready_s, peer.ready_s));
     rank.step_end_s = std::max(rank.step_end_s, end_s);
     peer.step_end_s = std::max(peer.step_end_s, end_s);
     message_there(run, from);
     message_there(run, to);
     return;
   }
-  transfers_.launch_for_ends(message.flow_class, bytes, [&run, from, to] {
+  transfers_.launch_for_ends(message.route_class, bytes, [&run, from, to] {
     run.groups->message_there(run, from);
     run.groups->message_there(run, to);
   });
@@ -315,7 +313,8 @@ double MessageGroups::time_to_look_ahead_s(const Run& run) const {
   for (const std::vector<std::uint32_t>& flows : run.group->flows)
     if (longest_s == 0)
       for (const std::uint32_t f : flows)
-        longest_s = std::max(longest_s, transfers_.lone_s(f, bytes_of(run, f)));
+        longest_s = std::max(
+            longest_s, transfers_.lone_s(folding_.route_class[f], comm_of(run).bytes * flow(f).fraction));
   return steps * longest_s;
 }
 
@@ -389,7 +388,7 @@ void MessageGroups::send(Run& run, std::uint32_t member) {
   Run::Rank& rank = run.ranks[member];
   if (rank.to_deliver == 0) listener_.task_done(run.group->members[member].endpoint_class, rank.task);
   for (const Group::Message& message : run.group->sends(member, 0))
-    transfers_.launch_for_ends(message.flow_class, bytes_of(run, message.flow_class),
+    transfers_.launch_for_ends(message.route_class, comm_of(run).bytes * message.fraction,
                                [&run, member, to = message.peer] { run.groups->sent(run, member, to); });
 }
 

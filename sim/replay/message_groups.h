@@ -52,7 +52,8 @@ class MessageGroups {
   /// A class of equal groups: its members, and the flow classes of each round.
   struct Group {
     struct Message {
-      std::uint32_t flow_class, peer;  ///< the member at the other end
+      std::uint32_t route_class, peer;  ///< peer: the member at the other end
+      double fraction;                  ///< of the communication's bytes
     };
     struct Member {
       std::uint32_t endpoint_class;
@@ -139,7 +140,6 @@ class MessageGroups {
   template <class Closure>
   void after_overhead(const Run& run, Closure next);
   const Flow& flow(std::uint32_t flow_class) const { return folding_.flow(table_, flow_class); }
-  double bytes_of(const Run& run, std::uint32_t flow_class) const;
 
   void start_in_step(Run& run);
   void next_round_in_step(Run& run);

@@ -26,16 +26,17 @@ MessageOrder::MessageOrder(const FoldedPlan& folded, Contention contention, Engi
     : engine_(engine) {
   if (contention == Contention::none) return;
   const Folding& folding = folded.folding;
-  std::vector<std::uint32_t> flow_classes;  // by queue
+  std::vector<std::uint32_t> flow_classes;  // by queue: the first of them
   for (std::uint32_t f = 0; f < folding.flow_class_count(); ++f) {
     const Flow& flow = folding.flow(folded.table, f);
-    if (!folded.plan.patterns[folded.table.groups[flow.group].pattern].in_order ||
-        folding.flow_route[f].empty())
+    if (!folded.plan.patterns[folded.table.groups[flow.group].pattern].in_order || folding.route(f).empty())
       continue;
     if (folding.is_listed(f) && folded.machine.host_of(flow.from) == folded.machine.host_of(flow.to))
       continue;
-    queue_of_.resize(folding.flow_class_count(), none);
-    queue_of_[f] = static_cast<std::uint32_t>(flow_classes.size());
+    queue_of_.resize(folding.routes.size(), none);
+    std::uint32_t& queue = queue_of_[folding.route_class[f]];
+    if (queue != none) continue;
+    queue = static_cast<std::uint32_t>(flow_classes.size());
     flow_classes.push_back(f);
   }
   queues_.resize(flow_classes.size());
@@ -60,7 +61,7 @@ void MessageOrder::find_servers(const FoldedPlan& folded, const std::vector<std:
   for (const auto& [which, queues] : queues_of) {
     std::map<std::uint32_t, std::size_t> crossed;  // by link: queues
     for (const std::uint32_t queue : queues)
-      for (const LinkUse& use : folding.flow_route[flow_classes[queue]]) ++crossed[use.link];
+      for (const LinkUse& use : folding.route(flow_classes[queue])) ++crossed[use.link];
     Server server;
     server.capacity_Bps = std::numeric_limits<double>::infinity();
     for (const auto& [link, count] : crossed)
@@ -68,7 +69,7 @@ void MessageOrder::find_servers(const FoldedPlan& folded, const std::vector<std:
     if (!std::isfinite(server.capacity_Bps)) continue;  // its messages share nothing: none waits for another
     for (const std::uint32_t queue : queues) {
       double rate_Bps = server.capacity_Bps, equal = 1;
-      for (const LinkUse& use : folding.flow_route[flow_classes[queue]]) {
+      for (const LinkUse& use : folding.route(flow_classes[queue])) {
         const bool of_machine = folding.links[use.link] < folded.machine.links.size();
         if (crossed[use.link] == queues.size())
           equal = std::max<double>(equal, use.multiplicity);
@@ -83,9 +84,9 @@ void MessageOrder::find_servers(const FoldedPlan& folded, const std::vector<std:
   }
 }
 
-void MessageOrder::send(std::uint32_t flow_class, double latency_s, double bytes, std::uint32_t route,
+void MessageOrder::send(std::uint32_t route_class, double latency_s, double bytes, std::uint32_t route,
                         const Callback& done) {
-  const std::uint32_t queue = queue_of_[flow_class];
+  const std::uint32_t queue = queue_of_[route_class];
   queues_[queue].route = route;
   queues_[queue].messages.emplace_back(bytes, done);
   if (latency_s == 0)

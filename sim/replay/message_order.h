@@ -25,15 +25,15 @@ class MessageOrder {
   /// Without contention every message goes at once.
   MessageOrder(const FoldedPlan& folded, Contention contention, Engine& engine);
 
-  bool has(std::uint32_t flow_class) const { return !queue_of_.empty() && queue_of_[flow_class] != none; }
-  /// @pre has(flow_class), bytes > 0
+  bool has(std::uint32_t route_class) const { return !queue_of_.empty() && queue_of_[route_class] != none; }
+  /// @pre has(route_class), bytes > 0
   /// @param route of the engine
-  void send(std::uint32_t flow_class, double latency_s, double bytes, std::uint32_t route,
+  void send(std::uint32_t route_class, double latency_s, double bytes, std::uint32_t route,
             const Callback& done);
 
  private:
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
-  /// The messages of a flow class: of equal pairs of endpoints.
+  /// The messages over a class of routes: of equal pairs of endpoints.
   struct Queue {
     struct Message {
       double bytes;
@@ -70,7 +70,7 @@ class MessageOrder {
   void end(std::uint32_t queue);
 
   Engine& engine_;
-  std::vector<std::uint32_t> queue_of_;  ///< by flow class; empty: no message is in order
+  std::vector<std::uint32_t> queue_of_;  ///< by class of routes; empty: no message is in order
   std::vector<Queue> queues_;
   std::vector<Server> servers_;
 };

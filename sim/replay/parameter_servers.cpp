@@ -90,7 +90,8 @@ ParameterServers::ConnectionsByServer ParameterServers::find_connections(
                           pull = folding_.flow_class[way_back[f]];
       const auto [it, first] = connection_of.emplace(push, static_cast<std::uint32_t>(connections_.size()));
       if (first) {
-        connections_.push_back({folding_.endpoint_class[flow.from], server, push, pull, 0, Folding::none,
+        connections_.push_back({folding_.endpoint_class[flow.from], server, folding_.route_class[push],
+                                folding_.route_class[pull], 0, Folding::none,
                                 folding_.flow(table, push).fraction, folding_.flow(table, pull).fraction});
         result[server].push_back(it->second);
       }

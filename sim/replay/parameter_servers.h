@@ -48,7 +48,7 @@ class ParameterServers {
   /// Equal messages from clients to a server, and back.
   struct Connection {
     std::uint32_t client, server;          ///< endpoint classes
-    std::uint32_t push, pull;              ///< flow classes
+    std::uint32_t push, pull;              ///< classes of their routes
     std::uint32_t arrivals;                ///< how many reach one server
     std::uint32_t adding = Folding::none;  ///< route of their addition; none: it takes no time
     double push_fraction = 0, pull_fraction = 0;

@@ -34,7 +34,7 @@ class MessageListener {
   ~MessageListener() = default;
 };
 
-/// Transports messages of flow classes from end to end: latency, then a share of the links, where messages are
+/// Transports messages over classes of routes from end to end: latency, then a share of the links, where messages are
 /// in order when it is their turn. The state of a message under way is in the event of its end.
 class Transfers {
  public:
@@ -44,9 +44,9 @@ class Transfers {
   /// One message per flow, or `repeat` consecutive messages treated as one.
   /// @param delivered a closure of at most 16 bytes
   template <class Closure>
-  void launch(std::uint32_t flow_class, double bytes, double repeat, Closure delivered) {
-    send(flow_class, bytes, repeat, [this, flow_class, delivered]() mutable {
-      link_clock_.flow_ends(flow_class, engine_.now_s());
+  void launch(std::uint32_t route_class, double bytes, double repeat, Closure delivered) {
+    send(route_class, bytes, repeat, [this, route_class, delivered]() mutable {
+      link_clock_.flow_ends(route_class, engine_.now_s());
       delivered();
       listener_.after_event();
     });
@@ -54,26 +54,26 @@ class Transfers {
 
   /// The message counts as under way at both ends until it is delivered.
   template <class Closure>
-  void launch_for_ends(std::uint32_t flow_class, double bytes, Closure delivered) {
-    const MessageRoute& route = route_of(flow_class);
+  void launch_for_ends(std::uint32_t route_class, double bytes, Closure delivered) {
+    const MessageRoute& route = route_of(route_class);
     listener_.message_begins(route.from);
     listener_.message_begins(route.to);
-    send(flow_class, bytes, 1, End<Closure>{this, flow_class, delivered});
+    send(route_class, bytes, 1, End<Closure>{this, route_class, delivered});
   }
 
   /// A message that has all its links to itself (lone_messages.h) and begins now or later. It counts as under way when
   /// its time comes. @return its end
-  double foresee_for_ends(std::uint32_t flow_class, double bytes, double begin_s) {
-    const MessageRoute& route = route_of(flow_class);
+  double foresee_for_ends(std::uint32_t route_class, double bytes, double begin_s) {
+    const MessageRoute& route = route_of(route_class);
     const double end_s = begin_s + route.latency_s + bytes / route.lone_rate_Bps;
-    link_clock_.flow_foreseen(flow_class, begin_s, end_s, engine_.now_s());
+    link_clock_.flow_foreseen(route_class, begin_s, end_s, engine_.now_s());
     listener_.message_foreseen(route.from, begin_s, end_s);
     listener_.message_foreseen(route.to, begin_s, end_s);
     return end_s;
   }
   /// How long such a message takes.
-  double lone_s(std::uint32_t flow_class, double bytes) {
-    const MessageRoute& route = route_of(flow_class);
+  double lone_s(std::uint32_t route_class, double bytes) {
+    const MessageRoute& route = route_of(route_class);
     return route.latency_s + bytes / route.lone_rate_Bps;
   }
 
@@ -82,24 +82,24 @@ class Transfers {
   template <class Closure>
   struct End {
     Transfers* transfers;
-    std::uint32_t flow_class;
+    std::uint32_t route_class;
     Closure delivered;
     void operator()() {
-      transfers->link_clock_.flow_ends(flow_class, transfers->engine_.now_s());
-      transfers->listener_.message_ends(transfers->routes_[flow_class].from);
-      transfers->listener_.message_ends(transfers->routes_[flow_class].to);
+      transfers->link_clock_.flow_ends(route_class, transfers->engine_.now_s());
+      transfers->listener_.message_ends(transfers->routes_[route_class].from);
+      transfers->listener_.message_ends(transfers->routes_[route_class].to);
       delivered();
       transfers->listener_.after_event();
     }
     void fetch() const {
-      transfers->listener_.fetch(transfers->routes_[flow_class].from);
-      transfers->listener_.fetch(transfers->routes_[flow_class].to);
+      transfers->listener_.fetch(transfers->routes_[route_class].from);
+      transfers->listener_.fetch(transfers->routes_[route_class].to);
       if constexpr (requires { delivered.fetch(); }) delivered.fetch();
     }
   };
 
   static constexpr std::uint32_t no_route = Folding::none, unknown = no_route - 1;
-  /// What the messages of one flow class have in common.
+  /// What the messages over one class of routes have in common.
   struct MessageRoute {
     std::uint32_t from, to;  ///< endpoint classes
     std::uint32_t route;  ///< no_route: both ends are in one place; unknown: looked up at the first message
@@ -107,11 +107,11 @@ class Transfers {
     double lone_rate_Bps;  ///< of a flow that has its links to itself
   };
 
-  void send(std::uint32_t flow_class, double bytes, double repeat, const Callback& end);
-  MessageRoute& route_of(std::uint32_t flow_class) {
+  void send(std::uint32_t route_class, double bytes, double repeat, const Callback& end);
+  MessageRoute& route_of(std::uint32_t route_class) {
     if (routes_.empty()) [[unlikely]]
       list_routes();
-    return routes_[flow_class];
+    return routes_[route_class];
   }
   void list_routes();
 
@@ -122,7 +122,7 @@ class Transfers {
   LinkClock& link_clock_;
   MessageListener& listener_;
   MessageOrder order_;
-  std::vector<MessageRoute> routes_;  ///< by flow class; empty before the first message
+  std::vector<MessageRoute> routes_;  ///< by class of routes; empty before the first message
 };
 
 }  // namespace convoy::replays

@@ -32,7 +32,7 @@ std::optional<UncontendedCollective> UncontendedCollectives::find(
   UncontendedCollective group;
   std::size_t most_uses = 0;  // no more than that, so that the list does not have to grow
   for (const std::vector<std::uint32_t>& of_round : flows)
-    for (const std::uint32_t f : of_round) most_uses += clock_.count(f);
+    for (const std::uint32_t f : of_round) most_uses += clock_.count(folding_.route_class[f]);
   group.uses.reserve(std::min(most_uses, clock_.size()));
   bool found = true;
   for (std::size_t r = 0; r < flows.size() && found; ++r)
@@ -81,7 +81,7 @@ bool UncontendedCollectives::add_rotation(const std::vector<std::uint32_t>& flow
   for (std::size_t i = 0; i < flows.size(); ++i) {
     whole_s.push_back(0);
     for (const LinkUse& use : route(flows[i])) whole_s[i] = std::max(whole_s[i], 1 / link_Bps(use.link));
-    clock_.for_each(flows[i], [&](std::uint32_t clock) {
+    clock_.for_each(folding_.route_class[flows[i]], [&](std::uint32_t clock) {
       std::vector<std::size_t>& of_clock = users[clock];
       if (of_clock.empty() || of_clock.back() != i) of_clock.push_back(i);
     });
@@ -119,7 +119,7 @@ bool UncontendedCollectives::add_round(const std::vector<std::uint32_t>& flows, 
   group.s_per_byte += *std::max_element(times.begin(), times.end()) * repeat;
   if (group.uses.empty()) {  // its first round: nothing to add to
     for (std::size_t i = 0; i < flows.size(); ++i)
-      clock_.for_each(flows[i], [&](std::uint32_t clock) {
+      clock_.for_each(folding_.route_class[flows[i]], [&](std::uint32_t clock) {
         UncontendedCollective::Use& use = use_of(clock, group);
         use.latency_s = latency_s * repeat;
         use.s_per_byte = std::max(use.s_per_byte, times[i] * repeat);
@@ -128,10 +128,10 @@ bool UncontendedCollectives::add_round(const std::vector<std::uint32_t>& flows, 
   }
   if (round_s_.empty()) round_s_.resize(clock_.size(), -1);
   for (std::size_t i = 0; i < flows.size(); ++i)
-    clock_.for_each(flows[i],
+    clock_.for_each(folding_.route_class[flows[i]],
                     [&](std::uint32_t clock) { round_s_[clock] = std::max(round_s_[clock], times[i]); });
   for (const std::uint32_t f : flows)
-    clock_.for_each(f, [&](std::uint32_t clock) {
+    clock_.for_each(folding_.route_class[f], [&](std::uint32_t clock) {
       const double time_s = std::exchange(round_s_[clock], -1);
       if (time_s < 0) return;  // done
       UncontendedCollective::Use& use = use_of(clock, group);

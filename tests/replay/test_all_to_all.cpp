@@ -221,7 +221,7 @@ TEST_CASE("all-to-alls have the classes that their messages have, or finer ones 
       std::vector<Row> result;
       for (std::uint32_t c = 0; c < folding.flow_class_count(); ++c) {
         std::vector<std::pair<std::uint32_t, std::uint32_t>> uses;
-        for (const LinkUse& use : folding.flow_route[c]) uses.emplace_back(use.link, use.multiplicity);
+        for (const LinkUse& use : folding.route(c)) uses.emplace_back(use.link, use.multiplicity);
         std::sort(uses.begin(), uses.end());
         result.emplace_back(folding.flow(table, c).round, folding.flow(table, c).fraction, uses);
       }

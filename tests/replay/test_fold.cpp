@@ -116,7 +116,7 @@ void check_equitable(const Plan& plan, const Machine& machine, const Folded& fol
           for (const LinkId crossed : table.route(table.flows[other])) crossings += crossed == link;
       expected[folding.link_class[link]] = crossings;
     }
-    for (const LinkUse& use : folding.flow_route[folding.flow_class[f]])
+    for (const LinkUse& use : folding.route(folding.flow_class[f]))
       given[use.link] += static_cast<int>(use.multiplicity);
     CHECK(given == expected);
   }
@@ -196,8 +196,8 @@ TEST_CASE("an equal ring is one endpoint, one flow and one link, crossed once") 
     CHECK(folding.endpoints == std::vector<EndpointId>{0});
     CHECK(folding.flow_class_count() == 1);
     CHECK(folding.links == std::vector<LinkId>{0});  // up and down links are alike: one flow crosses each
-    REQUIRE(folding.flow_route[0].size() == 1);
-    CHECK(folding.flow_route[0][0].multiplicity == 1);
+    REQUIRE(folding.routes[0].size() == 1);
+    CHECK(folding.routes[0][0].multiplicity == 1);
     CHECK(folding.endpoint_class[7] == Folding::none);  // a host without a role
   }
 }
@@ -212,11 +212,11 @@ TEST_CASE("workers that push to one server are one flow, four times on the serve
   const Folding folding = fold_of(plan, machine, true).folding;
   CHECK(folding.endpoints == std::vector<EndpointId>{0, 9});
   CHECK(folding.flow_class_count() == 1);
-  REQUIRE(folding.flow_route[0].size() == 2);
-  CHECK(folding.links[folding.flow_route[0][0].link] == 0);  // d0.nic.up
-  CHECK(folding.flow_route[0][0].multiplicity == 1);
-  CHECK(folding.links[folding.flow_route[0][1].link] == 9);  // d4.nic.down
-  CHECK(folding.flow_route[0][1].multiplicity == 4);
+  REQUIRE(folding.routes[0].size() == 2);
+  CHECK(folding.links[folding.routes[0][0].link] == 0);  // d0.nic.up
+  CHECK(folding.routes[0][0].multiplicity == 1);
+  CHECK(folding.links[folding.routes[0][1].link] == 9);  // d4.nic.down
+  CHECK(folding.routes[0][1].multiplicity == 4);
 }
 
 TEST_CASE(
@@ -253,14 +253,31 @@ TEST_CASE("groups of unequal size are apart, and so are their members") {
   CHECK(fold_of(plan, machine, false).folding.endpoints.size() == 4);  // 2 and 3 only have their group
 }
 
+TEST_CASE("classes of flows on the same paths have one route, unless one of them crosses the links twice") {
+  Plan plan = ring_plan(4);
+  plan.patterns[0].rounds = {hand::ring_round(4, 0.25, 1), hand::ring_round(4, 0.5, 1),
+                             hand::ring_round(4, 0.25, 1)};
+  std::vector<std::pair<std::uint32_t, std::uint32_t>>& last = plan.patterns[0].rounds[2].pairs;
+  last.insert(last.end(), last.begin(), last.begin() + 4);  // two messages from each to the next
+  const Folding folding = fold_of(plan, hand::star(4, 1e9, 1e-6), true).folding;
+  CHECK(folding.flow_class_count() == 3);
+  CHECK(folding.route_class == std::vector<std::uint32_t>{0, 0, 1});
+  REQUIRE(folding.routes.size() == 2);
+  REQUIRE(folding.route(1).size() == 1);
+  CHECK(folding.route(1)[0].multiplicity == 1);
+  REQUIRE(folding.route(2).size() == 1);
+  CHECK(folding.route(2)[0].multiplicity == 2);
+}
+
 TEST_CASE("without folding everything is a class of its own") {
   const Folding folding = fold_of(ring_plan(4), hand::star(4, 1e9, 1e-6), false, false).folding;
   CHECK(folding.endpoints == std::vector<EndpointId>{0, 1, 2, 3});
   CHECK(folding.flow_class_count() == 4);
   CHECK(folding.links.size() == 8);
-  for (std::size_t c = 0; c < folding.flow_route.size(); ++c) {
-    CHECK(folding.flow_route[c].size() == 2);
-    for (const LinkUse& use : folding.flow_route[c]) CHECK(use.multiplicity == 1);
+  CHECK(folding.routes.size() == 4);
+  for (std::size_t c = 0; c < folding.routes.size(); ++c) {
+    CHECK(folding.routes[c].size() == 2);
+    for (const LinkUse& use : folding.routes[c]) CHECK(use.multiplicity == 1);
   }
 }
 
