@@ -23,50 +23,66 @@ std::size_t listed_messages(const Plan& plan) {
   return count;
 }
 
+/// Numbers values from 1 in the order in which they are first asked for, so that they only say which are equal.
+class Numbers {
+ public:
+  double of(double value) {
+    return numbers_.emplace(value, static_cast<double>(numbers_.size() + 1)).first->second;
+  }
+
+ private:
+  std::map<double, double> numbers_;
+};
+
 /// The same machine with a number for each bandwidth that its links have, instead of the bandwidth.
 Machine with_numbered_bandwidths(Machine machine) {
-  std::map<double, double> numbers;
-  for (Link& link : machine.links)
-    link.bandwidth_Bps =
-        numbers.emplace(link.bandwidth_Bps, static_cast<double>(numbers.size() + 1)).first->second;
+  Numbers numbers;
+  for (Link& link : machine.links) link.bandwidth_Bps = numbers.of(link.bandwidth_Bps);
   return machine;
 }
 
+/// What flows and their classes depend on: who sends to whom, who runs the same program, and which hosts make the images
+/// of their devices ready at equal intervals, as numbers. Programs are left out: batches differ in nothing else.
+Plan without_programs(const Plan& plan) {
+  Plan result;
+  result.patterns = plan.patterns;
+  for (const Role& role : plan.roles) result.roles.emplace_back().members = role.members;
+  if (!plan.input) return result;
+  Numbers numbers;
+  for (result.input.emplace(); const double interval_s : plan.input->interval_s)
+    result.input->interval_s.push_back(numbers.of(interval_s));
+  return result;
+}
+
 struct FlowsKey {
-  Plan plan;
+  Plan plan;        ///< without_programs()
   Machine machine;  ///< with_numbered_bandwidths()
   std::size_t messages = 0;
 
   bool operator==(const FlowsKey&) const = default;
   std::size_t hash() const {
-    return hash_with(hash_with(messages, plan.communications.size()),
+    return hash_with(hash_with(messages, plan.patterns.size()),
                      std::hash<const void*>{}(machine.router.get()));
   }
   std::size_t weight() const { return messages + machine.endpoint_count() + machine.links.size(); }
 };
 
-/// The flows of a plan on a machine, and how they are folded with one bandwidth of links or another.
+/// The flows of plans that differ in their programs, and how they are folded where ranks go one by one and where they do
+/// not, which depends on the programs and on the bandwidth of links.
 class FlowsOfPlan {
  public:
   FlowsOfPlan(const Plan& plan, const Machine& machine)
       : table_(std::make_shared<FlowTable>(expand_flows(plan, machine, Listing::where_needed))) {}
 
-  FoldedFlows with_links_of(const Plan& plan, const Machine& machine) {
-    std::vector<double> bandwidths_Bps;
-    for (const Link& link : machine.links) bandwidths_Bps.push_back(link.bandwidth_Bps);
-    if (bandwidths_Bps != bandwidths_Bps_) {
-      one_by_one_ = ranks_go_one_by_one(plan, machine, *table_);
-      bandwidths_Bps_ = std::move(bandwidths_Bps);
-    }
-    std::shared_ptr<Folding>& folding = foldings_[one_by_one_];
-    if (!folding) folding = std::make_shared<Folding>(fold(plan, machine, *table_, one_by_one_, true));
-    return {table_, one_by_one_, folding};
+  FoldedFlows folded_for(const Plan& plan, const Machine& machine) {
+    std::vector<bool> one_by_one = ranks_go_one_by_one(plan, machine, *table_);
+    std::shared_ptr<Folding>& folding = foldings_[one_by_one];
+    if (!folding) folding = std::make_shared<Folding>(fold(plan, machine, *table_, one_by_one, true));
+    return {table_, std::move(one_by_one), folding};
   }
 
  private:
   std::shared_ptr<FlowTable> table_;
-  std::vector<double> bandwidths_Bps_;  ///< of the links that were asked for last
-  std::vector<bool> one_by_one_;        ///< with these
   std::map<std::vector<bool>, std::shared_ptr<Folding>> foldings_;
 };
 
@@ -89,9 +105,9 @@ FoldedFlows folded_flows(const Plan& plan, const Machine& machine, bool folds,
   if (folds && disturbances.empty() && !plan.service() && messages >= least_kept && messages <= most_kept) {
     static thread_local Memo<FlowsKey, std::shared_ptr<FlowsOfPlan>> memo(most_kept);
     return memo
-        .of({plan, with_numbered_bandwidths(machine), messages},
-            [&](const FlowsKey&) { return std::make_shared<FlowsOfPlan>(plan, machine); })
-        ->with_links_of(plan, machine);
+        .of({without_programs(plan), with_numbered_bandwidths(machine), messages},
+            [&](const FlowsKey& key) { return std::make_shared<FlowsOfPlan>(key.plan, machine); })
+        ->folded_for(plan, machine);
   }
   // The answers of a service belong to individual messages.
   const bool listed = !folds || plan.service() != nullptr;

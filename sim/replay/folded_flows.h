@@ -31,10 +31,11 @@ class FoldedFlows {
   std::shared_ptr<Folding> folding_;
 };
 
-/// Lists and folds the flows. A plan's replay, its bound and its replays on faster or slower links have them in common:
-/// where nothing disturbs them they are kept by plan and machine, unless there are so few that listing them takes no
-/// time, or so many that keeping them takes too much memory. Of the bandwidths of links it only counts which are
-/// equal, and whether the ranks of each pattern go one by one with them.
+/// Lists and folds the flows. A plan's replay, its bound, its replays on faster or slower links and plans for another
+/// batch, which differ in their programs, have them in common: where nothing disturbs them they are kept by who sends to
+/// whom and by machine, unless there are so few that listing them takes no time, or so many that keeping them takes too
+/// much memory. Of the bandwidths of links it only counts which are equal, and whether the ranks of each pattern go one
+/// by one with them.
 /// @param fold,disturbances as of fold()
 FoldedFlows folded_flows(const Plan& plan, const Machine& machine, bool fold = true,
                          const Disturbances& disturbances = {});

@@ -110,6 +110,33 @@ TEST_CASE("folded flows: links that are all faster by one factor have those that
   CHECK(&before.table() != &folded_flows(plan, machine).table());
 }
 
+TEST_CASE(
+    "folded flows: plans share them that differ in their programs, or in how soon all images are ready") {
+  std::mt19937 random(1);
+  Plan plan = random_plan(random, 40, Fidelity::automatic, true);
+  const Machine machine = hand::star(40, 1e9, 1e-6);
+  const FoldedFlows before = folded_flows(plan, machine);
+  plan.roles[0].program = {hand::message(Task::Kind::collective, "sum", 0, {}, 1)};
+  const FoldedFlows shorter = folded_flows(plan, machine);
+  CHECK(&before.table() == &shorter.table());
+  CHECK(&before.folding() == &shorter.folding());
+  plan.communications[0].fidelity = Fidelity::chunk;
+  const FoldedFlows one_by_one = folded_flows(plan, machine);
+  CHECK(&before.table() == &one_by_one.table());
+  CHECK(one_by_one.one_by_one() == std::vector<bool>{true});
+  plan.input.emplace().interval_s.assign(40, 0.5);
+  const FoldedFlows fed = folded_flows(plan, machine);
+  CHECK(&before.table() != &fed.table());
+  plan.input->interval_s.assign(40, 0.25);
+  CHECK(&fed.table() == &folded_flows(plan, machine).table());
+  plan.input->interval_s[3] = 0.5;
+  const FoldedFlows apart = folded_flows(plan, machine);
+  CHECK(&fed.table() != &apart.table());
+  CHECK(apart.folding().endpoints.size() > fed.folding().endpoints.size());
+  plan.roles[0].members.pop_back();
+  CHECK(&apart.table() != &folded_flows(plan, machine).table());
+}
+
 TEST_CASE("folded flows: whether ranks go one by one is found for the links as they are") {
   // Of 32 devices the first 16 share their ways out in pairs. They are as fast as the others where these ways
   // carry twice as much.
