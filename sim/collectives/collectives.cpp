@@ -204,39 +204,4 @@ Plan collective_of_all(Pattern pattern, std::string name, double bytes, const Ma
   return plan;
 }
 
-double estimate_s(const Pattern& pattern, const Machine& machine, double bytes, double enough_s) {
-  double total_s = 0;
-  std::vector<double> load(machine.links.size(), 0.0);
-  std::vector<LinkId> touched;
-  std::map<std::pair<EndpointId, EndpointId>, double> on_connection;
-  Route route;
-  for (const Round& round : pattern.rounds) {
-    double latency_s = 0, transfer_s = 0;
-    for (const std::vector<EndpointId>& group : pattern.groups) {
-      round.for_each_message([&](Position from, Position to, double fraction) {
-        machine.router->route(group[from], group[to], route);
-        latency_s = std::max(latency_s, round.latency_s.value_or(route.latency_s));
-        for (const LinkId link : route.links) {
-          if (load[link] == 0) touched.push_back(link);
-          load[link] += bytes * fraction;
-        }
-        if (std::isfinite(route.connection_Bps)) {
-          double& sent = on_connection[route.connection];
-          sent += bytes * fraction;
-          transfer_s = std::max(transfer_s, sent / route.connection_Bps);
-        }
-      });
-    }
-    for (const LinkId link : touched) {
-      transfer_s = std::max(transfer_s, load[link] / machine.links[link].bandwidth_Bps);
-      load[link] = 0;
-    }
-    touched.clear();
-    on_connection.clear();
-    total_s += round.repeat * (latency_s + transfer_s);
-    if (total_s >= enough_s) break;
-  }
-  return total_s;
-}
-
 }  // namespace convoy::collectives
