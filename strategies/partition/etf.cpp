@@ -35,7 +35,6 @@ class EarliestTaskFirst {
         coming_(task.parts),
         free_(task.parts),
         used_bytes_(task.parts),
-        ready_(task.parts),
         favourite_(std::move(favourite)),
         last_(task.parts, nobody) {}
 
@@ -80,10 +79,10 @@ class EarliestTaskFirst {
   /// A node whose inputs are all made, to every part that it could go to.
   void offer(NodeId v) {
     offered_[v] = true;
-    find_ready(dag_, v, placement_, schedule_.finish_us, message_, ready_);
+    const InputsReady ready = find_ready(dag_, v, placement_, schedule_.finish_us, message_);
     const Part fixed = unit_part_[dag_.unit(v)];
     for (Part part = 0; part < task_.parts; ++part)
-      if (fixed == no_part || part == fixed) coming_[part].push({ready_[part], {way_[v], v}});
+      if (fixed == no_part || part == fixed) coming_[part].push({ready.on_us(part), {way_[v], v}});
   }
 
   /// The pair that can start first; of those that can at the same time, that with the longest way to the end.
@@ -111,8 +110,8 @@ class EarliestTaskFirst {
     const Part fixed = unit_part_[dag_.unit(child)];
     if (placement_[child] != no_part || !offered_[child] || (fixed != no_part && fixed != part)) return;
     if (fixed == no_part && !has_room(child, part)) return;
-    find_ready(dag_, child, placement_, schedule_.finish_us, message_, ready_);
-    const double then = std::max(free_[part], ready_[part]);
+    const InputsReady ready = find_ready(dag_, child, placement_, schedule_.finish_us, message_);
+    const double then = std::max(free_[part], ready.on_us(part));
     if (then > schedule_.finish_us[last] + message_[last]) return;
     first = {way_[child], child};
     start = then;
@@ -144,7 +143,7 @@ class EarliestTaskFirst {
   }
 
   void place(NodeId v, Part part) {
-    find_ready(dag_, v, placement_, schedule_.finish_us, message_, ready_);
+    const InputsReady ready = find_ready(dag_, v, placement_, schedule_.finish_us, message_);
     placement_[v] = part;
     last_[part] = v;
     if (unit_part_[dag_.unit(v)] == no_part && dag_.members(dag_.unit(v)).size() > 1) {
@@ -153,7 +152,7 @@ class EarliestTaskFirst {
     } else if (dag_.members(dag_.unit(v)).size() == 1) {
       used_bytes_[part] += bytes(v);
     }
-    const double start = schedule_.start_us[v] = std::max(free_[part], ready_[part]);
+    const double start = schedule_.start_us[v] = std::max(free_[part], ready.on_us(part));
     free_[part] = schedule_.finish_us[v] = start + dag_.time_us(v);
     schedule_.makespan_us = std::max(schedule_.makespan_us, free_[part]);
   }
@@ -166,7 +165,7 @@ class EarliestTaskFirst {
   std::vector<std::priority_queue<Waiting>> waiting_;  ///< by part
   std::vector<std::priority_queue<Coming>> coming_;    ///< by part
   std::deque<NodeId> refused_;                         ///< by some part, for want of room
-  std::vector<double> free_, used_bytes_, ready_;
+  std::vector<double> free_, used_bytes_;
   std::vector<NodeId> favourite_, last_;  ///< by node; by part, what ran last
   std::vector<bool> offered_;             ///< its inputs are made
 };

@@ -27,8 +27,7 @@ class InsertionSchedule {
   const Dag& dag_;
   const std::vector<double>& message_;
   PartitionAnswer answer_;
-  std::vector<Gaps> gaps_;     ///< by part
-  std::vector<double> ready_;  ///< by part: when an operation's inputs are there
+  std::vector<Gaps> gaps_;  ///< by part
   static constexpr Part none = ~Part{0};
   Placement unit_part_;  ///< by unit: where its first operation went
 };

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <queue>
 #include <random>
 #include <utility>
+#include <vector>
+
+#include "strategies/partition/ready_heap.h"
 
 namespace convoy::inline partition {
 namespace {
@@ -24,88 +26,92 @@ class Sweep {
         unit_part_(dag_.unit_count(), no_part),
         finish_(dag_.size()),
         free_(judge.parts()),
-        ready_(judge.parts()),
-        way_(judge.parts()) {}
+        score_(judge.parts()) {}
 
   Placement run() {
     std::vector<std::uint32_t> missing(dag_.size());
-    std::priority_queue<Entry> heap;
     for (NodeId v = 0; v < dag_.size(); ++v) {
       missing[v] = static_cast<std::uint32_t>(dag_.parents(v).size());
-      if (missing[v] == 0) heap.push({0, judge_.rank()[v], v});
+      if (missing[v] == 0) wait(v, 0);
     }
-    while (!heap.empty()) {
-      const Entry entry = heap.top();
-      heap.pop();
-      find_inputs(entry.node);
-      const Part part = choose(entry.node);
-      if (ready_[part] > entry.time) {  // it runs later than that: others may come first
-        heap.push({ready_[part], entry.rank, entry.node});
+    while (!heap_.empty()) {
+      const ReadyHeap::Entry entry = heap_.pop();
+      const Waiting& waiting = waiting_[entry.item];
+      const NodeId v = waiting.node;
+      const Part part = choose(waiting);
+      const double ready_us = waiting.ready.on_us(part);
+      if (ready_us > entry.time_us) {  // it runs later than that: others may come first
+        heap_.push({ready_us, entry.rank, entry.item});
         continue;
       }
-      place(entry.node, part);
-      for (const NodeId w : dag_.children(entry.node)) {
-        if (--missing[w] > 0) continue;
-        find_inputs(w);
-        const double earliest = *std::min_element(ready_.begin(), ready_.end());
-        heap.push({std::max(entry.time, earliest), judge_.rank()[w], w});
-      }
+      placement_[v] = unit_part_[dag_.unit(v)] = part;
+      finish_[v] = free_[part] = std::max(free_[part], ready_us) + dag_.time_us(v);
+      unused_.push_back(entry.item);
+      for (const NodeId w : dag_.children(v))
+        if (--missing[w] == 0) wait(w, entry.time_us);
     }
     return std::move(placement_);
   }
 
  private:
-  struct Entry {
-    double time;
-    NodeId rank, node;
-    bool operator<(const Entry& o) const { return time > o.time || (time == o.time && rank > o.rank); }
+  /// The longest way to the end that begins with a reader, and with one that was not on the part of the longest.
+  struct WaysOn {
+    double longest_us = none, elsewhere_us = none;
+    Part part = no_part;  ///< none where nobody reads
   };
-
-  void find_inputs(NodeId v) { find_ready(dag_, v, placement_, finish_, judge_.message_us(), ready_); }
-
-  Part choose(NodeId v) {
-    if (unit_part_[dag_.unit(v)] != no_part) return unit_part_[dag_.unit(v)];
-    if (pull_ > 0) find_ways(v);
-    Part best = 0;
-    double best_score = 0;
-    for (Part part = 0; part < judge_.parts(); ++part) {
-      const double start = std::max(free_[part], ready_[part]);
-      double score = start;
-      if (pull_ > 0 && !dag_.children(v).empty()) {
-        const double finish = start + dag_.time_us(v), elsewhere = part == longest_in_ ? second_ : longest_;
-        const double end = std::max(finish + way_[part], finish + judge_.message_us()[v] + elsewhere);
-        score = pull_ * end + (1 - pull_) * start;
-      } else if (pull_ > 0) {
-        score = (1 - pull_) * start;
-      }
-      if (part == 0 || score < best_score) best = part, best_score = score;
+  /// A node whose inputs are all placed, and what does not change any more until it is.
+  struct Waiting {
+    NodeId node;
+    InputsReady ready;
+    WaysOn ways;
+  };
+  void wait(NodeId v, double time_us) {
+    if (unused_.empty()) {
+      unused_.push_back(static_cast<std::uint32_t>(waiting_.size()));
+      waiting_.emplace_back();
     }
-    return best;
+    const std::uint32_t place = unused_.back();
+    unused_.pop_back();
+    const InputsReady ready = find_ready(dag_, v, placement_, finish_, judge_.message_us());
+    waiting_[place] = {v, ready, pull_ > 0 ? find_ways(v) : WaysOn{}};
+    heap_.push({std::max(time_us, ready.at_sender_us), judge_.rank(v), place});
   }
 
-  /// The longest way to the end that begins with a reader that was on each part, and on any but the part of
-  /// the longest of all.
-  void find_ways(NodeId v) {
-    std::fill(way_.begin(), way_.end(), none);
-    longest_ = second_ = none;
-    longest_in_ = no_part;
+  WaysOn find_ways(NodeId v) const {
+    WaysOn ways;
     for (const NodeId w : dag_.children(v)) {
       const Part part = prior_[w];
-      const double way = judge_.way_us(w);
-      way_[part] = std::max(way_[part], way);
-      if (part == longest_in_) {
-        longest_ = std::max(longest_, way);
-      } else if (way > longest_) {
-        second_ = longest_, longest_ = way, longest_in_ = part;
-      } else {
-        second_ = std::max(second_, way);
-      }
+      const double way_us = judge_.way_us(w);
+      if (part == ways.part)
+        ways.longest_us = std::max(ways.longest_us, way_us);
+      else if (way_us > ways.longest_us)
+        ways = {way_us, ways.longest_us, part};
+      else
+        ways.elsewhere_us = std::max(ways.elsewhere_us, way_us);
     }
+    return ways;
   }
 
-  void place(NodeId v, Part part) {
-    placement_[v] = unit_part_[dag_.unit(v)] = part;
-    finish_[v] = free_[part] = std::max(free_[part], ready_[part]) + dag_.time_us(v);
+  /// The part with the lowest score; the first of them.
+  Part choose(const Waiting& waiting) {
+    const Part fixed = unit_part_[dag_.unit(waiting.node)];
+    if (fixed != no_part) return fixed;
+    const InputsReady& ready = waiting.ready;
+    const WaysOn& ways = waiting.ways;
+    const double time_us = dag_.time_us(waiting.node), message_us = judge_.message_us()[waiting.node];
+    const auto score = [&](Part part, double ready_us, bool beside_readers) {
+      const double start_us = std::max(free_[part], ready_us);
+      if (ways.part == no_part) return (1 - pull_) * start_us;
+      const double finish_us = start_us + time_us;
+      const double end_us =
+          beside_readers ? std::max(finish_us + ways.longest_us, finish_us + message_us + ways.elsewhere_us)
+                         : finish_us + message_us + ways.longest_us;
+      return pull_ * end_us + (1 - pull_) * start_us;
+    };
+    for (Part part = 0; part < judge_.parts(); ++part) score_[part] = score(part, ready.elsewhere_us, false);
+    for (const Part part : {ready.sender, ways.part})
+      if (part != no_part) score_[part] = score(part, ready.on_us(part), part == ways.part);
+    return static_cast<Part>(std::min_element(score_.begin(), score_.end()) - score_.begin());
   }
 
   const ReadyOrder& judge_;
@@ -113,9 +119,10 @@ class Sweep {
   const Placement& prior_;
   const double pull_;
   Placement placement_, unit_part_;
-  std::vector<double> finish_, free_, ready_, way_;
-  double longest_ = 0, second_ = 0;
-  Part longest_in_ = no_part;
+  std::vector<double> finish_, free_, score_;
+  ReadyHeap heap_;  ///< places in waiting_
+  std::vector<Waiting> waiting_;
+  std::vector<std::uint32_t> unused_;  ///< places in waiting_ without one
 };
 
 /// Descent by moves of single units on the longest chain of the schedule, drawn at random.

@@ -23,11 +23,10 @@ ReadyOrder::ReadyOrder(const Dag& dag, const PartLink& link, Part parts)
   std::vector<NodeId> by_id(dag.size());
   std::iota(by_id.begin(), by_id.end(), 0);
   const std::vector<NodeId> by_rank = longest_first(by_id, [&](NodeId v) { return level[v]; });
-  rank_.resize(dag.size());
-  for (NodeId r = 0; r < dag.size(); ++r) rank_[by_rank[r]] = r;
-  costs_.reserve(dag.size());
-  for (NodeId v = 0; v < dag.size(); ++v) {
-    costs_.push_back({dag.time_us(v), message_[v], level[v] - dag.time_us(v)});
+  costs_.resize(dag.size());
+  for (NodeId r = 0; r < dag.size(); ++r) {
+    const NodeId v = by_rank[r];
+    costs_[v] = {dag.time_us(v), message_[v], level[v] - dag.time_us(v), r};
   }
   state_.resize(dag.size());
   start_.resize(dag.size());
@@ -43,14 +42,11 @@ double ReadyOrder::makespan_us(const Placement& placement, double limit_us) {
   heap_.clear();
   for (NodeId v = 0; v < dag_.size(); ++v) {
     state_[v] = {0, static_cast<std::uint32_t>(dag_.parents(v).size()), placement[v]};
-    if (state_[v].missing == 0) heap_.push_back({0, rank_[v], v});
+    if (state_[v].missing == 0) heap_.push({0, costs_[v].rank, v});
   }
-  std::make_heap(heap_.begin(), heap_.end());
   double makespan = 0;
   while (!heap_.empty()) {
-    const NodeId v = heap_.front().node;
-    std::pop_heap(heap_.begin(), heap_.end());
-    heap_.pop_back();
+    const NodeId v = heap_.pop().item;
     const Part part = state_[v].part;
     const Costs& costs = costs_[v];
     start_[v] = std::max(free_[part], state_[v].ready);
@@ -61,10 +57,7 @@ double ReadyOrder::makespan_us(const Placement& placement, double limit_us) {
     for (const NodeId w : dag_.children(v)) {
       State& state = state_[w];
       state.ready = std::max(state.ready, state.part == part ? finish : finish + costs.message);
-      if (--state.missing == 0) {
-        heap_.push_back({state.ready, rank_[w], w});
-        std::push_heap(heap_.begin(), heap_.end());
-      }
+      if (--state.missing == 0) heap_.push({state.ready, costs_[w].rank, w});
     }
   }
   scheduled_ = placement;
@@ -76,24 +69,22 @@ Schedule ReadyOrder::schedule(const Placement& placement) {
   return {start_, finish_, makespan};
 }
 
-void find_ready(const Dag& dag, NodeId node, const Placement& placement, const std::vector<double>& finish_us,
-                const std::vector<double>& message_us, std::vector<double>& ready_us) {
-  std::fill(ready_us.begin(), ready_us.end(), 0);
-  double latest = 0, second = 0;  // arrivals from the part of the latest one, and from all others
-  auto sender = static_cast<Part>(ready_us.size());
+InputsReady find_ready(const Dag& dag, NodeId node, const Placement& placement,
+                       const std::vector<double>& finish_us, const std::vector<double>& message_us) {
+  InputsReady ready;
   for (const NodeId u : dag.parents(node)) {
     const Part part = placement[u];
-    const double arrival = finish_us[u] + message_us[u];
-    if (part == sender)
-      latest = std::max(latest, arrival);
-    else if (arrival > latest)
-      second = latest, latest = arrival, sender = part;
+    const double arrival_us = finish_us[u] + message_us[u];
+    if (part == ready.sender)
+      ready.elsewhere_us = std::max(ready.elsewhere_us, arrival_us);
+    else if (arrival_us > ready.elsewhere_us)
+      ready = {arrival_us, ready.elsewhere_us, part};
     else
-      second = std::max(second, arrival);
-    ready_us[part] = std::max(ready_us[part], finish_us[u]);
+      ready.at_sender_us = std::max(ready.at_sender_us, arrival_us);
   }
-  for (Part part = 0; part < ready_us.size(); ++part)
-    ready_us[part] = std::max(ready_us[part], part == sender ? second : latest);
+  for (const NodeId u : dag.parents(node))
+    if (placement[u] == ready.sender) ready.at_sender_us = std::max(ready.at_sender_us, finish_us[u]);
+  return ready;
 }
 
 Schedule schedule_by_priority(const Dag& dag, const PartLink& link, Part parts, const Placement& placement,

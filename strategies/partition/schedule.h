@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "strategies/partition/dag.h"
+#include "strategies/partition/ready_heap.h"
 
 namespace convoy::inline partition {
 
@@ -38,19 +39,13 @@ class ReadyOrder {
   const std::vector<double>& message_us() const { return message_; }  ///< of each node's output
   /// Longest way that begins with a node, without messages.
   double way_us(NodeId v) const { return costs_[v].time + costs_[v].tail; }
-  /// Position of each node when longer ways come first, then smaller ids.
-  const std::vector<NodeId>& rank() const { return rank_; }
+  /// Position of a node when longer ways come first, then smaller ids.
+  NodeId rank(NodeId v) const { return costs_[v].rank; }
 
  private:
-  struct Entry {
-    double ready;
-    NodeId rank, node;
-    bool operator<(const Entry& other) const {  // the heap's top is the smallest
-      return ready > other.ready || (ready == other.ready && rank > other.rank);
-    }
-  };
   struct Costs {  // of a node, side by side: they are needed together
     double time, message, tail;
+    NodeId rank;
   };
   struct State {
     double ready;
@@ -60,18 +55,25 @@ class ReadyOrder {
   const Dag& dag_;
   Part parts_;
   std::vector<double> message_, start_, finish_, free_;
-  std::vector<NodeId> rank_, sequence_;
+  std::vector<NodeId> sequence_;
   std::vector<Costs> costs_;
   std::vector<State> state_;
-  std::vector<Entry> heap_;
+  ReadyHeap heap_;          ///< nodes whose inputs are there
   Placement scheduled_;     ///< that of the last call, if it did not give up
   double makespan_us_ = 0;  ///< of scheduled_
 };
 
-/// When a node's inputs are on each part, were it placed there: the latest message, but of the part's own
-/// nodes their ends. @param finish_us, message_us of all nodes @param ready_us by part; overwritten
-void find_ready(const Dag& dag, NodeId node, const Placement& placement, const std::vector<double>& finish_us,
-                const std::vector<double>& message_us, std::vector<double>& ready_us);
+/// When a node's inputs are there, by the part that it would be placed on: the latest message says it for all
+/// parts but its sender's, which has the ends of its own nodes and the latest message from any other part.
+struct InputsReady {
+  double elsewhere_us = 0;
+  double at_sender_us = 0;  ///< never later than elsewhere
+  Part sender = no_part;    ///< none where all inputs are there at 0
+  double on_us(Part part) const { return part == sender ? at_sender_us : elsewhere_us; }
+};
+/// @param finish_us, message_us of all nodes
+InputsReady find_ready(const Dag& dag, NodeId node, const Placement& placement,
+                       const std::vector<double>& finish_us, const std::vector<double>& message_us);
 
 /// Schedules a placement without idling: a part that is free runs, of the nodes whose inputs are there, the
 /// one with the highest priority (ties: smaller id).
