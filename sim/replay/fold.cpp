@@ -47,10 +47,8 @@ class FlowClasses {
 
   void find() {
     folding_.flow_class = flow_classes(table_, classes_.paths());
-    for (std::uint32_t f = 0; f < table_.flows.size(); ++f) {
-      if (folding_.flow_class[f] != folding_.first_flow.size()) continue;
-      folding_.first_flow.push_back(f);
-    }
+    for (std::uint32_t f = 0; f < table_.flows.size(); ++f)
+      if (folding_.flow_class[f] == folding_.first_flow.size()) folding_.first_flow.push_back(f);
     find_routes();
     list_of_groups();
     std::vector<std::uint32_t> groups_of_class(folding_.groups.size(), 0);

@@ -52,8 +52,8 @@ class ClassRoutes {
 ///   links of a class have equal capacity and are crossed by equally many paths of every class.
 /// Flows are of one class where their paths, rounds and sizes are. (Collectives of many rounds, trees above
 /// all, have many flows a path: refining paths takes as long as if they had one round.) Classes of flows on paths of
-/// one class are of one class of routes where they have equally many flows a path: their messages go from the same
-/// endpoints to the same, and cross the same links as often.
+/// one class, which are of one pattern, are of one class of routes where they have equally many flows a path: their
+/// messages go from the same endpoints to the same, and cross the same links as often.
 /// Max-min sharing treats equal flows on equal links alike: its solution is unique, and averaging a solution
 /// over a class gives a feasible one that is no worse. So members of a class do the same at the same time,
 /// and if the representative of a link is charged with every flow class as often as the link is crossed by
@@ -76,12 +76,11 @@ struct Folding {
   const Flow& flow(const FlowTable& table, std::uint32_t c) const {
     return is_listed(c) ? table.flows[first_flow[c]] : unlisted_flows[c - first_flow.size()];
   }
-  std::vector<std::uint32_t>
-      route_class;     ///< by class of flows; numbered in the order in which they first occur
+  /// By class of flows; numbered in the order in which they first occur.
+  std::vector<std::uint32_t> route_class;
   ClassRoutes routes;  ///< by class of routes; LinkUse::link is a link class
-  std::span<const LinkUse> route(std::uint32_t c) const {
-    return routes[route_class[c]];
-  }  ///< of a class of flows
+  /// Of a class of flows.
+  std::span<const LinkUse> route(std::uint32_t c) const { return routes[route_class[c]]; }
 
   std::vector<std::uint32_t> group_class;               ///< by FlowTable::groups
   std::vector<std::uint32_t> groups;                    ///< representative by class

@@ -217,6 +217,25 @@ TEST_CASE("streams go in order, and what has no stream goes when it can") {
   check_usage(result, 0, 4 * ms, 2 * ms);  // the free message is hidden
 }
 
+TEST_CASE("messages wait for those of their own pattern alone, and where this keeps them in order") {
+  Plan plan;
+  plan.patterns = {messages({0, 1}, {{0, 1}}), messages({0, 1}, {{0, 1}}), messages({0, 1}, {{0, 1}})};
+  plan.patterns[0].in_order = plan.patterns[1].in_order = true;
+  for (const std::uint32_t pattern : {0, 0, 1, 2})
+    plan.communications.push_back({"data", pattern, MB, Fidelity::automatic, 0});
+  std::vector<Task> sends, receives;
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    sends.push_back(hand::message(Kind::send, "send", i));
+    receives.push_back(hand::message(Kind::receive, "receive", i));
+  }
+  plan.roles = {hand::role("from", {0}, sends), hand::role("to", {1}, receives)};
+  const ReplayResult result = run(plan, hand::star(2, 1e9, 0));
+  check_task(result, 0, 0, 0, 3 * ms);  // a third of the link each: the second of the first pattern waits
+  check_task(result, 0, 1, 0, 4 * ms);
+  check_task(result, 0, 2, 0, 3 * ms);
+  check_task(result, 0, 3, 0, 3 * ms);
+}
+
 TEST_CASE("hosts compute for the seconds of their tasks, one after the other") {
   Plan plan;
   plan.patterns = {messages({0, 1, 4}, {{0, 2}, {1, 2}}), messages({0, 1, 4}, {{2, 0}, {2, 1}})};
