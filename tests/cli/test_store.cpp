@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -36,13 +35,6 @@ std::int64_t count(const Workplace& place, const std::string& folder, const std:
   convoy::Statement statement(database, query);
   REQUIRE(statement.step());
   return statement.integer(0);
-}
-
-/// 12 kB that hardly repeat themselves.
-std::string long_result() {
-  std::string result;
-  for (int i = 0; i < 500; ++i) result += fmt::format("{{\"{}\": {}}}", i, std::sqrt(i));
-  return result;
 }
 
 }  // namespace
@@ -233,97 +225,6 @@ TEST_CASE("store: table runs has the columns of results.csv, and its values") {
     CHECK(rows.integer(2) == run["point"]["cluster.nodes.0.count"]);
     CHECK(rows.text(3) == "true");
   }
-}
-
-TEST_CASE("store: equal results are kept once, and those that resemble each other in few bytes") {
-  const Workplace place;
-  const std::string file = (place.path() / "results.sqlite").string();
-  const std::string result = long_result();
-  const auto key = [](int i) { return convoy::PointKey::of(std::to_string(i)); };
-  const auto resembling = [&](int i) { return convoy::StoredRun{result + std::to_string(i % 100), "m", {}}; };
-  constexpr int points = 300;
-  {
-    convoy::Store store(file, convoy::Database::Mode::write);
-    for (int i = 0; i < points; ++i) store.put(key(i), resembling(i));
-  }
-  CHECK(count(place, "", "SELECT count(*) FROM results") == 100);
-  CHECK(fs::file_size(file) < 8 * result.size());  // of 300 texts, that is, beside the tables
-  convoy::Store store(file, convoy::Database::Mode::read);
-  for (int i = 0; i < points; ++i) CHECK(store.run(key(i), false)->result == resembling(i).result);
-}
-
-TEST_CASE("store: a damaged result is damage to all points that have it, and to no other") {
-  const Workplace place;
-  const std::string file = (place.path() / "results.sqlite").string();
-  const auto key = [](const char* name) { return convoy::PointKey::of(name); };
-  const convoy::StoredRun shared{"{\"a\": 1}", "m", {}}, other{"{\"a\": 2}", "m", {}};
-  convoy::Store store(file, convoy::Database::Mode::write);
-  store.put(key("other"), other);
-  for (const char* name : {"one", "two"}) store.put(key(name), shared);
-  store.commit();
-  convoy::Database(file, convoy::Database::Mode::write)
-      .run("UPDATE results SET result = (SELECT result FROM results WHERE rowid = 1) WHERE rowid = 2");
-  for (const char* name : {"one", "two"}) {
-    CHECK_FALSE(store.run(key(name), false));
-    CHECK(store.is_damaged(key(name)));
-  }
-  CHECK(store.run(key("other"), false)->result == other.result);
-  // Made again for one of them, it is there for both.
-  store.drop(key("one"));
-  store.put(key("one"), shared);
-  for (const char* name : {"one", "two"}) CHECK(store.run(key(name), false)->result == shared.result);
-  // A sound one stays where the other point goes.
-  store.drop(key("one"));
-  CHECK(store.run(key("two"), false)->result == shared.result);
-}
-
-TEST_CASE("store: with its dictionary lost, results are, and those that are made again are not") {
-  const convoy::StoredRun one{long_result(), "m", {}}, two{long_result() + '2', "m", {}};
-  const convoy::PointKey key = convoy::PointKey::of("1"), other = convoy::PointKey::of("2");
-  for (const std::string damage : {"DELETE FROM about WHERE name = 'dictionary'",
-                                   "UPDATE about SET value = x'37a430ec37a430ec' WHERE name = 'dictionary'",
-                                   "UPDATE about SET value = '' WHERE name = 'dictionary'"}) {
-    CAPTURE(damage);
-    const Workplace place;
-    const std::string file = (place.path() / "results.sqlite").string();
-    {
-      convoy::Store store(file, convoy::Database::Mode::write);
-      store.put(key, one);
-      store.put(other, two);
-    }
-    convoy::Database(file, convoy::Database::Mode::write).run(damage);
-    convoy::Store store(file, convoy::Database::Mode::write);
-    for (const convoy::PointKey& lost : {key, other}) {
-      CHECK_FALSE(store.run(lost, false));
-      CHECK(store.is_damaged(lost));
-      store.drop(lost);
-    }
-    store.put(other, two);
-    store.put(key, one);
-    CHECK(store.run(key, false)->result == one.result);
-    CHECK(store.run(other, false)->result == two.result);
-    CHECK_FALSE(store.is_damaged(key));
-  }
-}
-
-TEST_CASE("store: while rows are read in one transaction, it and others can change them") {
-  const Workplace place;
-  const std::string file = (place.path() / "results.sqlite").string();
-  const convoy::PointKey a = convoy::PointKey::of("a"), b = convoy::PointKey::of("b"),
-                         c = convoy::PointKey::of("c");
-  convoy::Store store(file, convoy::Database::Mode::write);
-  store.put(a, {"1", "m", {}});
-  store.commit();
-  {
-    const convoy::Store::Reading reading(store);
-    CHECK(store.run(a, false)->result == "1");
-    convoy::Store(file, convoy::Database::Mode::write).put(b, {"2", "m", {}});
-    CHECK_FALSE(store.run(b, false));  // has been written since
-    store.put(c, {"3", "m", {}});
-    CHECK(store.run(b, false)->result == "2");
-  }
-  store.commit();
-  CHECK(convoy::Store(file, convoy::Database::Mode::read).run(c, false)->result == "3");
 }
 
 TEST_CASE("store: one of the version before is refused, and --fresh begins anew") {
