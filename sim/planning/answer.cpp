@@ -151,6 +151,7 @@ CandidateResultOfPlan result_of(const Planner& planner, std::size_t c, const Sce
   const Setup& setup = planner.trials().setup(candidate.setup);
   planner.simulate_in_full({c});
   const Trial& trial = planner.trials().trial(candidate.setup);
+  const TrialDetails& details = planner.trials().details(candidate.setup);
   CandidateResultOfPlan result;
   const PlanSpec& spec = planner.trials().spec();
   result.doubts = spec.doubts;
@@ -168,8 +169,8 @@ CandidateResultOfPlan result_of(const Planner& planner, std::size_t c, const Sce
   result.batch_per_device = setup.batch_per_device;
   result.global_batch = setup.global_batch;
   result.strategy = *setup.strategy;
-  result.label = trial.label;
-  result.bottleneck = trial.bottleneck;
+  result.label = details.label;
+  result.bottleneck = details.bottleneck;
   result.figures = planner.figures(c, scenario);
   result.usd_per_h = planner.estimates().usd_per_h(c, scenario);
   result.idle_usd_per_h = planner.estimates().idle_usd_per_h(c, scenario);

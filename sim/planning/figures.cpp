@@ -53,15 +53,15 @@ std::pair<double, double> Estimates::rate_factors(std::size_t c) const {
 
 std::pair<double, double> Estimates::own_factors(std::size_t c, const Scenario& scenario) const {
   const std::size_t s = setup_of(c);
-  const Trial& trial = trials_.trial(s);
+  const TrialDetails& details = trials_.details(s);
   const EpochsNeeded& epochs = *facts_->epochs(s);
-  if (!trial.in_full) throw std::logic_error("a candidate whose interval nobody asked for");
-  double less = 1 - trial.step_low, more = trial.step_high - 1;
+  if (!details.in_full) throw std::logic_error("a candidate whose interval nobody asked for");
+  double less = 1 - details.step_low, more = details.step_high - 1;
   const double waited_s =
       scenario.input ? trials_.bounds().waited_for_s(trials_.setup(s), *scenario.input) : 0;
-  if (waited_s > 0 && trial.own_interval) {
+  if (waited_s > 0 && details.own_interval) {
     const bool several = trials_.setup(s).devices > 1;
-    const double images = waited_s / trial.step_s;
+    const double images = waited_s / trials_.trial(s).step_s;
     less = reach_waiting(-1, less, several ? -std::expm1(-quantile_80 * devices_spread()) : 0, images);
     more = reach_waiting(1, more, several ? std::expm1(quantile_80 * devices_spread()) : 0, images);
   }

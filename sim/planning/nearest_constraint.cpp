@@ -95,8 +95,8 @@ NearestConstraint several_constraints(Planner& planner, const Scenario& scenario
     text +=
         fmt::format("{}{} {}", text.empty() ? "of the candidates " : ", ", count, meaning_of(reason, count));
   for (std::size_t s = 0; s < planner.trials().space().setups.size(); ++s)
-    if (const Trial& trial = planner.trials().trial(s); !trial.message.empty()) {
-      text += fmt::format("; the first: {}", trial.message);
+    if (const std::string message = planner.trials().message(s); !message.empty()) {
+      text += fmt::format("; the first: {}", message);
       break;
     }
   const auto most = std::max_element(pruned.begin(), pruned.end(),

@@ -126,8 +126,8 @@ std::optional<double> Planner::value_where_kept(std::size_t c, const Scenario& s
 }
 
 Figures Planner::bound(std::size_t c, const Scenario& scenario) const {
-  const Trial& trial = trials_.trial(trials_.space().candidates[c].setup);
-  return estimates_.figures(c, scenario, trial.bound_step_s, trial.bound_energy_j);
+  const TrialDetails& details = trials_.details(trials_.space().candidates[c].setup);
+  return estimates_.figures(c, scenario, details.bound_step_s, details.bound_energy_j);
 }
 
 std::vector<std::size_t> Planner::open(const Scenario& scenario) const {

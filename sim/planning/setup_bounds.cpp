@@ -67,6 +67,13 @@ double SetupBounds::summing_s(const Setup& setup, const Traits& traits, const So
   return step_s;
 }
 
+const std::string& SetupBounds::why_not(const Setup& setup) const {
+  static const std::string can_run;
+  for (const auto& [name, count] : setup.order)
+    if (!solo_step(solos_, name, setup)) return solos_.at({name, setup.precision}).message;
+  return can_run;
+}
+
 /// The cost table knows the first type of a server's devices: a common step is no shorter than theirs, and
 /// the others may be any number of times faster.
 Trial SetupBounds::bound(const Setup& setup, double bandwidth) const {
@@ -77,7 +84,6 @@ Trial SetupBounds::bound(const Setup& setup, double bandwidth) const {
     const SoloStep* const found = solo_step(solos_, name, setup);
     if (!found) {
       trial.state = TrialState::cannot_run;
-      trial.message = solos_.at({name, setup.precision}).message;
       return trial;
     }
     if (!traits.whole_network) continue;

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,9 @@ class SetupBounds {
   /// All must outlive it.
   SetupBounds(const PlanSpec& spec, const ServerTable& servers, const SoloTable& solos)
       : spec_(spec), servers_(servers), solos_(solos), bucketings_(bucketings_of(spec, servers)) {}
+
+  /// Why a setup cannot run, as its bound says.
+  const std::string& why_not(const Setup& setup) const;
 
   /// @param bandwidth factor on that of all links
   Trial bound(const Setup& setup, double bandwidth) const;

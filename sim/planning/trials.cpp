@@ -85,6 +85,17 @@ Trials::Trials(const Trials& others, double bandwidth)
 
 Trials Trials::with_bandwidth(double factor) const { return {*this, factor}; }
 
+const TrialDetails& Trials::details(std::size_t s) const {
+  static const TrialDetails none;
+  const auto found = details_.find(s);
+  return found == details_.end() ? none : found->second;
+}
+
+std::string Trials::message(std::size_t s) const {
+  if (details_.contains(s)) return details(s).message;
+  return own(s).state == TrialState::cannot_run ? bounds().why_not(setup(s)) : "";
+}
+
 const std::shared_ptr<TryOut>& Trials::try_out() const {
   if (!try_out_.of)
     try_out_.of =
@@ -100,7 +111,7 @@ void Trials::plan(const std::vector<std::size_t>& setups) {
     progress_("planning candidates", ++planned_, space().setups.size());
     Trial& trial = own(setups[place]);
     trial.planned = true;
-    if (tried.failed(trial)) return;
+    if (tried.failed(trial.state, details_[setups[place]].message)) return;
     const Assessment& assessment = *tried.value;
     trial.state = assessment.fits_in(spec().constraints.memory) ? TrialState::planned : TrialState::too_large;
     trial.step_s = std::max(trial.step_s, assessment.step_bound_s);
@@ -123,35 +134,36 @@ std::vector<SearchSpace::Record> Trials::simulate(const std::vector<std::size_t>
 void Trials::record(std::size_t s, Tried<RunOutput>& tried) {
   progress_("simulating candidates", ++simulated_, space().setups.size());
   Trial& trial = own(s);
-  if (tried.failed(trial)) return;
+  TrialDetails& details = details_[s];
+  if (tried.failed(trial.state, details.message)) return;
   const RunResult& result = tried.value->result;
   trial.state = TrialState::simulated;
-  trial.bound_step_s = trial.step_s, trial.bound_energy_j = trial.energy_j;
+  details.bound_step_s = trial.step_s, details.bound_energy_j = trial.energy_j;
   trial.step_s = result.step_time_s;
   trial.energy_j = result.energy_j;
   trial.peak_memory_bytes = result.peak_memory_bytes;
-  trial.bottleneck = result.bottleneck.text;
+  details.bottleneck = result.bottleneck.text;
 }
 
 void Trials::simulate_in_full(std::vector<std::size_t> setups) {
   std::sort(setups.begin(), setups.end());
   setups.erase(std::unique(setups.begin(), setups.end()), setups.end());
-  std::erase_if(setups, [&](std::size_t s) { return own(s).in_full; });
+  std::erase_if(setups, [&](std::size_t s) { return details(s).in_full; });
   if (setups.empty()) return;
   const std::vector<Tried<RunOutput>> outputs = try_out()->simulate(setups, Detail::all, false, bandwidth_);
   for (std::size_t i = 0; i < setups.size(); ++i) {
-    Trial& trial = own(setups[i]);
+    TrialDetails& found = details_[setups[i]];
     if (!outputs[i].value)  // its step could be simulated, in less memory
       throw OutOfResources(fmt::format("the interval of {}, {} images a device: {}",
                                        text_of(setup(setups[i]).order), setup(setups[i]).batch_per_device,
                                        outputs[i].message));
     const RunResult& result = outputs[i].value->result;
-    std::tie(trial.step_low, trial.step_high) = step_interval(result);
-    trial.own_interval = result.interval.has_value();
-    trial.label = result.algorithms.empty()
+    std::tie(found.step_low, found.step_high) = step_interval(result);
+    found.own_interval = result.interval.has_value();
+    found.label = result.algorithms.empty()
                       ? result.strategy
                       : fmt::format("{} ({})", result.strategy, fmt::join(result.algorithms, ", "));
-    trial.in_full = true;
+    found.in_full = true;
   }
 }
 

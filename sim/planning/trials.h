@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,6 +46,10 @@ class Trials {
   const ServerTable& servers() const { return ground_->servers; }
   const Setup& setup(std::size_t s) const { return space().setups[s]; }
   const Trial& trial(std::size_t s) const { return own(s); }
+  /// Empty before the setup is planned.
+  const TrialDetails& details(std::size_t s) const;
+  /// Why a setup cannot run, or what failed; "" where neither is so.
+  std::string message(std::size_t s) const;
   const SetupBounds& bounds() const { return ground_->bounds; }
 
   void plan(const std::vector<std::size_t>& setups);
@@ -93,6 +98,7 @@ class Trials {
   double bandwidth_ = 1;                     ///< factor on that of all links
   /// By setup, in blocks that are empty until one of them is looked at: on other links few are.
   mutable std::vector<Block> trials_;
+  std::map<std::size_t, TrialDetails> details_;  ///< by setup, of those that were planned
   mutable OwnTryOut try_out_;
 };
 

@@ -173,9 +173,10 @@ TEST_CASE("planner: the choice is the least of all that keep the constraints, by
         continue;  // idle power is not counted here
       const EpochsNeeded needed = *spec.goal.epochs(static_cast<double>(setup.global_batch));
       planner.simulate_in_full({c});
+      const TrialDetails& details = trials.details(candidate.setup);
       (estimates.facts().doubts(c).empty() ? sure : doubted)
-          .push_back({value, 1 - std::hypot(1 - trial.step_low, 1 - needed.least / needed.epochs),
-                      1 + std::hypot(trial.step_high - 1, needed.most / needed.epochs - 1)});
+          .push_back({value, 1 - std::hypot(1 - details.step_low, 1 - needed.least / needed.epochs),
+                      1 + std::hypot(details.step_high - 1, needed.most / needed.epochs - 1)});
     }
     // The least of all; but of those with a doubt only where none without one comes within the 80 % interval.
     const auto least_of = [](const std::vector<Seen>& all) {

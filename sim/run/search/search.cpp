@@ -57,7 +57,7 @@ class StrategySpace : public SearchSpace {
     try_out_.plan(group, [&](std::size_t place, Tried<Assessment> tried) {
       CandidateRecord& entry = entries_[group[place]];
       entry.planned = true;
-      if (tried.failed(entry)) return;
+      if (tried.failed(entry.state, entry.message)) return;
       entry.assessment = std::move(*tried.value);
       take_in(entry);
     });
@@ -145,7 +145,7 @@ class StrategySpace : public SearchSpace {
 
   void record(std::size_t i, Tried<RunOutput> tried) {
     CandidateRecord& entry = entries_[i];
-    if (tried.failed(entry)) return;
+    if (tried.failed(entry.state, entry.message)) return;
     entry.state = TrialState::simulated;
     entry.rank = rank_of(spec_.objective, tried.value->result);
     const bool better =

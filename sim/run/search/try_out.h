@@ -23,12 +23,11 @@ struct Tried {
   bool wrong_input = false;  ///< there is no value because the candidate cannot run; else the process failed
   std::string message;       ///< why there is no value
 
-  /// Whether there is no value; then its candidate gets the state and the message that say why.
-  template <class Candidate>
-  bool failed(Candidate& candidate) {
+  /// Whether there is no value; then the candidate's state and message say why.
+  bool failed(TrialState& state, std::string& why) {
     if (value) return false;
-    candidate.state = wrong_input ? TrialState::cannot_run : TrialState::failed;
-    candidate.message = std::move(message);
+    state = wrong_input ? TrialState::cannot_run : TrialState::failed;
+    why = std::move(message);
     return true;
   }
 };
