@@ -258,6 +258,27 @@ TEST_CASE("planner: a candidate's step, and what is found out later, are those o
   CHECK(chosen > 0);
 }
 
+TEST_CASE("planner: why a setup cannot run is known before it is planned") {
+  const PlanSpec spec = plans::spec_of(
+      "{epochs: 30}",
+      "{objective: cost, servers: [aws-p2.xlarge, aws-p3.2xlarge], nodes: [1], batch_per_device: [64], "
+      "precision: [fp32, fp16]}");
+  Trials trials = plans::trials_of(spec);
+  int cannot_run = 0, can_run = 0;
+  for (std::size_t s = 0; s < trials.space().setups.size(); ++s) {
+    if (trials.trial(s).state == TrialState::cannot_run) {
+      ++cannot_run;
+      CHECK(trials.message(s) == "training.precision: device 'k80' cannot run fp16; it runs fp32");
+    } else {
+      ++can_run;
+      CHECK(trials.message(s).empty());
+    }
+    CHECK(trials.details(s).message.empty());
+  }
+  CHECK(cannot_run > 0);
+  CHECK(can_run > 2 * cannot_run);
+}
+
 TEST_CASE("planner: a candidate whose interval this machine cannot find out is named") {
   const PlanSpec spec = plans::spec_of(
       "{epochs: 30}", "{objective: cost, servers: [aws-p3.2xlarge], nodes: [2], batch_per_device: [64]}");
