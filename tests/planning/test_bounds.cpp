@@ -177,7 +177,6 @@ TEST_CASE("planner: no mixture whose workers have no common step comes to less t
     REQUIRE(setups.size() > 8);
     for (const Bounded& setup : setups) {
       CAPTURE(setup.devices);
-      CAPTURE(setup.devices);
       // The long run of random steps is known to a part in a thousand or two.
       CHECK(setup.before.step_s <= setup.after.step_s * (1 + 2e-3));
       CHECK(setup.before.energy_j <= setup.after.energy_j * (1 + 2e-3));
