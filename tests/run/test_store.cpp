@@ -116,13 +116,13 @@ TEST_CASE("store: points of others are taken over, with results that another dic
   Store a, b;
   a.put(key("1"), one);
   a.put(key("other"), other);
-  b.put(key("other"), other);
+  b.put(key("other"), {"made by others", "n", {}});
   b.put(key("2"), two);
   b.put(key("late"), PointFailure{"time", "took too long"});
   CHECK(a.add_points_of(b) == 0);
   CHECK(a.run(key("1"), true)->trace == one.trace);
   CHECK(a.run(key("2"), false)->result == two.result);
-  CHECK(a.run(key("other"), false)->network_model == "n");
+  CHECK(a.run(key("other"), false)->result == other.result);
   CHECK(a.failure(key("late"))->reason == "took too long");
 }
 

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
 
@@ -61,12 +62,20 @@ TEST_CASE("compression: whatever is no frame of a text is nothing") {
   }
 }
 
-TEST_CASE("compression: a frame that says to hold more than is allowed is not believed") {
-  // RFC 8878, 3.1.1.1: one segment, whose size has 8 bytes; then a last block of no bytes.
+TEST_CASE("compression: a small frame of more than is allowed is nothing") {
+  // RFC 8878, 3.1.1: one segment, whose size has 8 bytes, of blocks that repeat a byte.
+  constexpr std::size_t size = TextCompression::most_bytes + 1, block_bytes = 1 << 17;
   std::string frame("\x28\xb5\x2f\xfd\xe0", 5);
-  const std::size_t size = TextCompression::most_bytes + 1;
-  for (int byte = 0; byte < 8; ++byte) frame += static_cast<char>(size >> 8 * byte);
-  frame += std::string("\x01\x00\x00", 3);
+  const auto add_number = [&](std::size_t number, int bytes) {
+    for (int byte = 0; byte < bytes; ++byte) frame += static_cast<char>(number >> 8 * byte);
+  };
+  add_number(size, 8);
+  for (std::size_t at = 0; at < size; at += block_bytes) {
+    const std::size_t block = std::min(block_bytes, size - at), last = at + block == size;
+    add_number(block << 3 | 1 << 1 | last, 3);
+    frame += 'x';
+  }
+  CHECK(frame.size() < 40'000);
   CHECK_FALSE(TextCompression("").text(frame));
 }
 

@@ -36,10 +36,6 @@ std::optional<StoredRun> KeptResults::find(std::string_view digest) {
   return found;
 }
 
-void KeptResults::drop(std::string_view digest) {
-  Statement(database_, "DELETE FROM results WHERE digest = ?").bind_bytes(0, digest).finish();
-}
-
 std::size_t KeptResults::add(KeptResults& other) {
   std::size_t damaged = 0;
   each_row(other.database_, "results", [&](const Statement& row) {

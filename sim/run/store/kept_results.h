@@ -18,11 +18,10 @@ class KeptResults {
  public:
   explicit KeptResults(Database& database) : database_(database) {}
 
-  /// @returns the digest by which it is found. The trace is none of it.
+  /// Puts it in place of a damaged one, too. @returns the digest by which it is found. The trace is none of it.
   std::string put(const StoredRun& run);
   /// Nothing: there is no sound one.
   std::optional<StoredRun> find(std::string_view digest);
-  void drop(std::string_view digest);
   /// Takes over the sound results of another store. @returns how many there are damaged
   std::size_t add(KeptResults& other);
   /// The same from a database whose pages may be damaged.

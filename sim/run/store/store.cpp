@@ -238,9 +238,6 @@ bool Store::is_damaged(const PointKey& key) const {
 
 void Store::drop(const PointKey& key) {
   changed();
-  // Other points may have the same result, which is theirs where it is sound.
-  if (const auto point = points_.find(key.bytes()); point && !results_.find((*point)[1]))
-    results_.drop((*point)[1]);
   for (CheckedRows* rows : {&points_, &failures_, &traces_}) rows->drop(key.bytes());
 }
 

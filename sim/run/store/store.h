@@ -51,7 +51,7 @@ class Store {
   bool has_any();  ///< of any sweep
   /// Whether the point was found to have a row, for a run, its trace or a failure, that cannot be read.
   bool is_damaged(const PointKey& key) const;
-  void drop(const PointKey& key);  ///< everything it has about the point
+  void drop(const PointKey& key);  ///< everything it has about the point, save a result that others may have
   void put(const PointKey& key, const StoredRun& run);
   void put(const PointKey& key, const PointFailure& failure);
   std::optional<StoredRun> run(const PointKey& key, bool with_trace);
