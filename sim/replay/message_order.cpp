@@ -108,8 +108,10 @@ void MessageOrder::next(std::uint32_t q) {
     start(q);
     return;
   }
-  servers_[queue.server].waiting.push_back({q, engine_.now_s()});
-  ask(queue.server);
+  Server& server = servers_[queue.server];
+  server.waiting.push_back({q, engine_.now_s()});
+  // Where others wait, the first of them has been refused since the last message ended, and still is.
+  if (server.waiting.size() == 1) ask(queue.server);
 }
 
 /// Others may come at this moment.
