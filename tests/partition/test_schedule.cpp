@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
+#include <utility>
+#include <vector>
 
+#include "strategies/partition/ready_heap.h"
 #include "strategies/partition/schedule.h"
 #include "tests/partition/graphs.h"
 
@@ -94,6 +98,56 @@ TEST_CASE("the judge gives what its definition gives, to the last bit") {
       CHECK(judge.makespan_us(placement) == makespan_by_definition(dag, placement, parts));
     }
   }
+}
+
+TEST_CASE("inputs are ready on each part when the last of them is there") {
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    const Dag dag = graphs::any(seed, 60).dag();
+    const std::vector<double> message_us = message_costs(dag, cable);
+    for (const Part parts : {1u, 2u, 3u, 7u}) {
+      const Placement placement = random_placement(dag.size(), parts, seed);
+      ReadyOrder judge(dag, cable, parts);
+      judge.makespan_us(placement);
+      const std::vector<double>& finish_us = judge.finish_us();
+      for (NodeId v = 0; v < dag.size(); ++v) {
+        const InputsReady ready = find_ready(dag, v, placement, finish_us, message_us);
+        double earliest_us = std::numeric_limits<double>::infinity();
+        for (Part part = 0; part < parts; ++part) {
+          double last_us = 0;
+          for (const NodeId u : dag.parents(v))
+            last_us = std::max(last_us, finish_us[u] + (placement[u] == part ? 0 : message_us[u]));
+          CHECK(ready.on_us(part) == last_us);
+          earliest_us = std::min(earliest_us, last_us);
+        }
+        CHECK(ready.at_sender_us == earliest_us);
+      }
+    }
+  }
+}
+
+TEST_CASE(
+    "a heap of what is ready gives the earliest, and of those that are ready together the smallest rank") {
+  std::mt19937 random(1);
+  ReadyHeap heap;
+  std::vector<std::pair<double, NodeId>> inside;  // time, rank
+  for (NodeId step = 0; step < 4000; ++step) {
+    CAPTURE(step);
+    if (step < 1000 || (step < 2000 && random() % 2 == 0)) {
+      const double time_us = random() % 50;
+      heap.push({time_us, 4000 - step, step});
+      inside.emplace_back(time_us, 4000 - step);
+      continue;
+    }
+    REQUIRE(heap.empty() == inside.empty());
+    if (inside.empty()) break;
+    const auto least = std::min_element(inside.begin(), inside.end());
+    const ReadyHeap::Entry first = heap.pop();
+    CHECK(std::pair{first.time_us, first.rank} == *least);
+    CHECK(first.item == 4000 - first.rank);
+    inside.erase(least);
+  }
+  CHECK(inside.empty());
 }
 
 TEST_CASE("a diamond on two parts waits for its messages") {
