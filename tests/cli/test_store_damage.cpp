@@ -130,9 +130,11 @@ TEST_CASE("store: a damaged row is named, computed again, and alone so") {
     REQUIRE(last.step());
     result = last.bytes(0);
   }
-  const std::size_t at = bytes.find(result);
-  REQUIRE(at != std::string::npos);
-  bytes[at + result.size() / 2] ^= 1;
+  // Pages that were split may have an earlier copy of the row, which nobody reads.
+  int copies = 0;
+  for (std::size_t at = 0; (at = bytes.find(result, at)) != std::string::npos; ++copies)
+    bytes[at + result.size() / 2] ^= 1;
+  REQUIRE(copies > 0);
   place.file("o/results.sqlite", bytes);
   const Finished check = place.convoy({"check", "o"});
   CHECK(check.exit_code == 1);
