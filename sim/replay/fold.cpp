@@ -89,11 +89,10 @@ class FlowClasses {
 
   /// By class of listed flows: how many of them are on each of their paths.
   std::vector<std::uint32_t> flows_a_path() const {
-    std::vector<std::uint32_t> first_path, flows(folding_.first_flow.size(), 0);
-    for (const std::uint32_t f : folding_.first_flow) first_path.push_back(table_.flows[f].path);
+    std::vector<std::uint32_t> flows(folding_.first_flow.size(), 0);
     for (std::size_t f = 0; f < table_.flows.size(); ++f) {
       const std::uint32_t c = folding_.flow_class[f];
-      if (table_.flows[f].path == first_path[c]) ++flows[c];
+      if (table_.flows[f].path == table_.flows[folding_.first_flow[c]].path) ++flows[c];
     }
     return flows;
   }
@@ -102,24 +101,33 @@ class FlowClasses {
   void find_routes() {
     const NodeClasses::Span paths = classes_.paths();
     const std::vector<std::uint32_t> flows = flows_a_path();
-    std::vector<std::uint32_t> flows_of_route,
-        same_paths;  // by class of routes; the one before over the same paths
-    std::vector<std::uint32_t> latest(paths.empty() ? 0 : *std::ranges::max_element(paths) + 1,
-                                      Folding::none);
-    ColourTable known;
+    // The last class of routes over paths of each class, and by class of routes the one before over the same: there are
+    // as many as there are different numbers of flows a path, mostly one.
+    std::vector<std::uint32_t> last(paths.empty() ? 0 : *std::ranges::max_element(paths) + 1, Folding::none);
+    std::vector<std::uint32_t> flows_of_route, before;
+    std::size_t most_uses = 0;  // nothing of a million of them is to be there twice while it grows
+    for (const std::uint32_t f : folding_.first_flow) most_uses += table_.route(table_.flows[f]).size();
+    folding_.routes.reserve(flows.size(), most_uses);
+    folding_.route_class.reserve(flows.size());
+    flows_of_route.reserve(flows.size());
+    before.reserve(flows.size());
     for (std::size_t c = 0; c < flows.size(); ++c) {
       const Flow& flow = table_.flows[folding_.first_flow[c]];
-      const std::uint32_t route = known.number(mix(paths[flow.path], flows[c]));
+      std::uint32_t& last_of_paths = last[paths[flow.path]];
+      std::uint32_t route = last_of_paths;
+      while (route != Folding::none && flows_of_route[route] != flows[c]) route = before[route];
+      if (route == Folding::none) {
+        route = static_cast<std::uint32_t>(folding_.routes.size());
+        add_route(table_.route(flow), {});
+        flows_of_route.push_back(flows[c]);
+        before.push_back(std::exchange(last_of_paths, route));
+      }
       folding_.route_class.push_back(route);
-      if (route < folding_.routes.size()) continue;
-      add_route(table_.route(flow), {});
-      flows_of_route.push_back(flows[c]);
-      same_paths.push_back(std::exchange(latest[paths[flow.path]], route));
     }
     for (std::size_t p = 0; p < paths.size(); ++p)
       for (const LinkId link : table_.route(table_.paths[p])) {
         if (!represents(link)) continue;
-        for (std::uint32_t route = latest[paths[p]]; route != Folding::none; route = same_paths[route])
+        for (std::uint32_t route = last[paths[p]]; route != Folding::none; route = before[route])
           add_crossings(route, link, flows_of_route[route]);
       }
   }

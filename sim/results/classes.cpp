@@ -61,6 +61,12 @@ void EntryList<Entry>::add(std::string_view name, const Entry& figures) {
 
 template <class Entry>
 void EntryList<Entry>::append(std::string_view name, const Entry& figures) {
+  // Of a long list there are never two while it grows.
+  constexpr std::size_t many = 1 << 16;
+  if (entries_.size() == many) {
+    entries_.reserve(most_);
+    if (by_class_) hashes_.reserve(most_);
+  }
   entries_.push_back(figures);
   entries_.back().name = name;
 }

@@ -15,8 +15,9 @@ namespace convoy::inline results {
 template <class Entry>
 class EntryList {
  public:
-  /// @param entries empty; grows as devices or links are added
-  EntryList(std::vector<Entry>& entries, bool by_class) : entries_(entries), by_class_(by_class) {}
+  /// @param entries empty; grows as devices or links are added @param most how many may be added
+  EntryList(std::vector<Entry>& entries, bool by_class, std::size_t most)
+      : entries_(entries), by_class_(by_class), most_(most) {}
   /// @param figures all of the entry but its name
   void add(std::string_view name, const Entry& figures);
 
@@ -28,6 +29,7 @@ class EntryList {
   static constexpr std::uint32_t nobody = 0xffffffff;
   std::vector<Entry>& entries_;
   bool by_class_;
+  std::size_t most_;
   std::vector<std::uint64_t> hashes_;  ///< by entry, if by class
   std::vector<std::uint32_t> slots_;   ///< entries by their hashes, open addressing; a power of two
 };

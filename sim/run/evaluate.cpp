@@ -93,7 +93,7 @@ void fill_devices(const PreparedRun& run, const ReplayResult& replayed, RunResul
   result.energy_j = step_energy_j(machine, replayed.step_time_s, power_w,
                                   [&](std::size_t d) { return replayed.endpoints[d].running_s(); });
   double total_s = 0, longest_s = 0, fullest_share = -1;
-  EntryList<DeviceResult> entries(result.per_device, run.by_class);
+  EntryList<DeviceResult> entries(result.per_device, run.by_class, machine.devices.size());
   for (std::size_t d = 0; d < machine.devices.size(); ++d) {
     const EndpointUsage usage = replayed.endpoints[d];
     const DeviceType& type = machine.device_types[machine.devices[d].type];
@@ -119,7 +119,7 @@ void fill_devices(const PreparedRun& run, const ReplayResult& replayed, RunResul
 
 void fill_links(const PreparedRun& run, const ReplayResult& replayed, RunResult& result) {
   const Machine& machine = run.machine;
-  EntryList<LinkResult> entries(result.per_link, run.by_class);
+  EntryList<LinkResult> entries(result.per_link, run.by_class, machine.links.size());
   for (std::size_t l = 0; l < machine.links.size(); ++l) {
     const double bytes = replayed.links[l].bytes;
     const double capacity = machine.links[l].bandwidth_Bps * replayed.step_time_s;

@@ -46,7 +46,7 @@ std::vector<Entry> classes_of(const std::vector<Entry>& entries) {
 template <class Entry>
 std::vector<Entry> listed(const std::vector<Entry>& entries, bool by_class) {
   std::vector<Entry> result;
-  EntryList<Entry> list(result, by_class);
+  EntryList<Entry> list(result, by_class, entries.size());
   for (Entry entry : entries) {
     const std::string name = std::exchange(entry.name, {});
     list.add(name, entry);
