@@ -133,7 +133,7 @@ TEST_CASE("store: a damaged row is named, computed again, and alone so") {
   // Pages that were split may have an earlier copy of the row, which nobody reads.
   int copies = 0;
   for (std::size_t at = 0; (at = bytes.find(result, at)) != std::string::npos; ++copies)
-    bytes[at + result.size() / 2] ^= 1;
+    bytes.replace(at, result.size(), result.size(), '\0');  // a single bit of a frame may mean nothing
   REQUIRE(copies > 0);
   place.file("o/results.sqlite", bytes);
   const Finished check = place.convoy({"check", "o"});
