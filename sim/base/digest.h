@@ -17,11 +17,10 @@ class Sha256 {
   Sha256& add(std::string_view bytes);
   /// Adds a text such that no other sequence of texts gives the same digest: its length is added before it.
   Sha256& add_field(std::string_view text);
-  // One of these may be called, once, at the end.
-  ///@{
-  std::string text();   ///< in lower-case hexadecimal
-  std::string bytes();  ///< 32
-                        ///@}
+  /// In lower-case hexadecimal. May be called once, at the end, and bytes() not beside it.
+  std::string text();
+  /// All 32. May be called once, at the end, and text() not beside it.
+  std::string bytes();
 
  private:
   struct Free {
