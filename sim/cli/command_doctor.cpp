@@ -12,9 +12,7 @@ namespace convoy::inline cli {
 Exit doctor_command(const DoctorArguments& arguments) {
   const Experiment experiment = Experiment::load(arguments.file, arguments.settings);
   std::optional<Progress> progress(std::in_place, arguments.progress, "simulating");
-  const auto told = [&](std::size_t done, std::size_t all) {
-    (*progress)(done, all, [] { return std::string(); });
-  };
+  const auto told = [&](std::size_t done, std::size_t all) { (*progress)(done, all); };
   const Diagnosis diagnosis =
       diagnose_file(experiment, arguments.prices, arguments.jobs, told, {arguments.draws, arguments.seed});
   progress.reset();

@@ -152,6 +152,7 @@ void CommandLine::add_merge() {
   sub->add_flag("--fresh", merge.fresh, "forget what the folder has");
   sub->add_flag("--store-only", merge.store_only,
                 "take over the points that can be read, whatever sweeps they are of, and write no results");
+  add_progress(sub, merge.progress);
   add_examples(sub, {{"convoy run lab.yaml --shard 1/2 --out shard1", "on one machine"},
                      {"convoy run lab.yaml --shard 2/2 --out shard2", "on another"},
                      {"convoy merge shard1 shard2 --out runs/merged", "the results of both"}});

@@ -49,11 +49,13 @@ void add_points(const std::string& folder, Store& store) {
 }
 
 /// Takes over what can be read of stores, whatever sweeps they are of: points are known by their content.
-Exit merge_stores(const MergeArguments& arguments) {
+Exit merge_stores(const MergeArguments& arguments, Progress& progress) {
   ResultsPlace place(arguments.out, arguments.fresh);
+  std::size_t joined = 0;
   for (const std::string& folder : arguments.folders) {
     const StoreSource source(folder);
     place.store().salvage(source.file(), source.name());
+    progress(++joined, arguments.folders.size());
   }
   place.keep();
   return Exit::done;
@@ -76,11 +78,12 @@ void check_equal(const std::string& folder, const StoreSubject& shard, const std
 }
 
 /// What the shards list together.
-StoreSubject subject_of_all(const std::vector<std::string>& folders) {
+StoreSubject subject_of_all(const std::vector<std::string>& folders, Progress& progress) {
   std::vector<StoreSubject> parts;
   for (const std::string& folder : folders) {
     parts.push_back(subject_of(folder));
     check_equal(folder, parts.back(), folders.front(), parts.front());
+    progress(parts.size(), folders.size());
     if (parts.size() == 1) continue;
     // What all have in common need not be kept a thousand times.
     parts.back().sweep = parts.front().sweep;
@@ -94,14 +97,23 @@ StoreSubject subject_of_all(const std::vector<std::string>& folders) {
 }  // namespace
 
 Exit merge_command(const MergeArguments& arguments) {
-  if (arguments.store_only) return merge_stores(arguments);
-  StoreSubject subject = subject_of_all(arguments.folders);
+  constexpr const char* joining = "joining shards";
+  std::optional<Progress> progress(std::in_place, arguments.progress,
+                                   arguments.store_only ? joining : "reading shards");
+  if (arguments.store_only) return merge_stores(arguments, *progress);
+  StoreSubject subject = subject_of_all(arguments.folders, *progress);
   ResultsPlace place(arguments.out, arguments.fresh);
   place.begin(std::move(subject));
-  for (const std::string& folder : arguments.folders)
+  progress->begin(joining);
+  std::size_t joined = 0;
+  for (const std::string& folder : arguments.folders) {
     if (!fs::equivalent(folder, arguments.out)) add_points(folder, place.store());
+    (*progress)(++joined, arguments.folders.size());
+  }
   const SweepResults results = results_or_refuse(arguments.out, place.store());
-  place.write(results, false);
+  progress->begin("writing");
+  place.write(results, false, {}, [&](std::size_t done, std::size_t all) { (*progress)(done, all); });
+  progress.reset();
   const std::int64_t points = results.points.value_or(0);
   const std::int64_t missing =
       points - static_cast<std::int64_t>(results.runs.size() + results.failed.size());

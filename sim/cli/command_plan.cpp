@@ -29,7 +29,7 @@ Exit plan_command(const PlanArguments& arguments) {
   std::optional<Progress> progress(std::in_place, arguments.progress, "planning");
   options.progress = [&](const std::string& what, std::size_t done, std::size_t all) {
     progress->begin(what);
-    (*progress)(done, all, [] { return std::string{}; });
+    (*progress)(done, all);
   };
   PlanAnswer answer = make_plan(spec, options);
   progress.reset();

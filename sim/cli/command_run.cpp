@@ -267,7 +267,8 @@ FinishedRun run_points(const Experiment& experiment, const RunArguments& argumen
   if (!path.empty())
     place->write(run.results, arguments.trace,
                  arguments.monitor && run.whole ? monitor_runs(preparer, run.results, arguments)
-                                                : std::vector<RunMonitor>{});
+                                                : std::vector<RunMonitor>{},
+                 options.writing);
   write_exports(preparer, run.results, arguments);
   return run;
 }
@@ -289,6 +290,10 @@ Exit run_command(const RunArguments& arguments) {
     tell("convoy: {}\n", damaged_points(path + "/results.sqlite", points));
   };
   options.slow = [](const std::string& slow) { tell("convoy: warning: {}\n", clean(slow)); };
+  options.writing = [&](std::size_t done, std::size_t all) {
+    progress->begin("writing");
+    (*progress)(done, all);
+  };
   const FinishedRun run = run_points(experiment, arguments, path, options);
   progress.reset();
   const SweepResults& results = run.results;

@@ -11,8 +11,7 @@ namespace convoy::inline cli {
 Exit validate_command(const ValidateArguments& arguments) {
   std::optional<Progress> progress(std::in_place, arguments.progress, "predicting");
   const Validation validation = validate_rows(
-      arguments.file, arguments.jobs,
-      [&](std::size_t done, std::size_t all) { (*progress)(done, all, [] { return std::string(); }); });
+      arguments.file, arguments.jobs, [&](std::size_t done, std::size_t all) { (*progress)(done, all); });
   progress.reset();
   write_stdout([&](std::ostream& out) {
     if (arguments.json)

@@ -176,6 +176,7 @@ struct MergeArguments {
   std::string out;                   ///< folder for the joint results
   bool fresh = false;                ///< forget what `out` has
   bool store_only = false;           ///< what can be read of the shards, and no results of it
+  Progress::Style progress = Progress::Style::automatic;  ///< how it is shown
 };
 
 /// What `convoy partition` is given.

@@ -46,6 +46,7 @@ void Progress::begin(const std::string& what) {
   if (what == what_) return;
   what_ = what;
   begun_ = Clock::now();
+  if (terminal_) shown_ = {};  // a new part is shown at once
 }
 
 std::string Progress::line(std::size_t done, std::size_t all, const std::string& label) const {

@@ -22,8 +22,10 @@ class Progress {
   /// Begins to count anew where `what` is another than before: done and rate are of this part.
   void begin(const std::string& what);
 
-  /// @param label names what is being computed; called only where it is shown
-  void operator()(std::size_t done, std::size_t all, const std::function<std::string()>& label);
+  /// @param label names what is being computed, where there is more to say; called only where it is shown
+  void operator()(
+      std::size_t done, std::size_t all,
+      const std::function<std::string()>& label = [] { return std::string(); });
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -135,7 +135,8 @@ void ResultsPlace::begin(StoreSubject subject) {
 }
 
 void ResultsPlace::write(const SweepResults& results, bool with_trace,
-                         const std::vector<RunMonitor>& monitors) {
+                         const std::vector<RunMonitor>& monitors,
+                         const std::function<void(std::size_t done, std::size_t all)>& progress) {
   const bool common_only = !with_trace && monitors.empty();
   if (common_only && store_->is_written(digest_of_files(*folder_))) {
     written_ = true;
@@ -155,6 +156,7 @@ void ResultsPlace::write(const SweepResults& results, bool with_trace,
         const std::vector<RunTable::Cell> row = table.row(run, index);
         csv.add(row);
         add(row);
+        progress(index + 1, results.runs.size());
       });
     });
   };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,7 +39,9 @@ class ResultsPlace {
   /// Writes results.json, results.csv, report.html, the table `runs`, and trace.json where the runs have
   /// traces, and monitor.csv where there are monitors. What was written of the same store, and is still there as
   /// it was written, is not written again.
-  void write(const SweepResults& results, bool with_trace, const std::vector<RunMonitor>& monitors = {});
+  /// @param progress called as runs are written
+  void write(const SweepResults& results, bool with_trace, const std::vector<RunMonitor>& monitors,
+             const std::function<void(std::size_t done, std::size_t all)>& progress);
 
  private:
   std::optional<OutputFolder> folder_;

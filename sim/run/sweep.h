@@ -47,6 +47,8 @@ struct SweepOptions {
   std::function<void(const std::vector<std::size_t>& points)> damaged = [](const auto&) {};
   /// Called, before anything is simulated, with what takes long.
   std::function<void(const std::string& warning)> slow = [](const auto&) {};
+  /// Called, after everything is simulated, as runs are written into files.
+  std::function<void(std::size_t done, std::size_t all)> writing = [](std::size_t, std::size_t) {};
   std::function<bool()> stop = [] { return false; };  ///< asked several times a second
 };
 
