@@ -43,10 +43,12 @@ void FlowModel::wait_in_line(double delay_s, const Delay& delay) {
       line.waiting.push_back(delay);
       return;
     }
-  if (lines_.size() == most_lines)
+  if (lines_.size() == most_lines) {
     wait(delay);
-  else
-    lines_.push_back({delay_s, {delay}});
+    return;
+  }
+  lines_.push_back({delay_s, {}});
+  lines_.back().waiting.push_back(delay);
 }
 
 void FlowModel::start_flow(double bytes, std::uint32_t route, const Callback& done) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <span>
 #include <unordered_map>
@@ -10,6 +9,7 @@
 
 #include "sim/replay/callback.h"
 #include "sim/replay/max_min.h"
+#include "sim/replay/ring.h"
 
 namespace convoy::inline replays {
 
@@ -68,7 +68,7 @@ class FlowModel {
   /// Delays of equal length: they end in the order in which they began.
   struct Line {
     double delay_s;
-    std::deque<Delay> waiting;
+    Ring<Delay> waiting;
   };
   /// Up to this many different latencies are kept in lines, all others in the heap.
   static constexpr std::size_t most_lines = 4;

@@ -12,6 +12,7 @@ namespace {
 /// Messages that come so close to each other come at one moment, so that rounding does not decide who is
 /// first.
 constexpr double one_moment_s = 1e-9;
+constexpr double rounding_s = 1e-12;  ///< of a time at which the engine has arrived
 
 double server_count(const FoldedPlan& folded) {
   std::size_t count = 0;
@@ -86,23 +87,27 @@ void MessageOrder::find_servers(const FoldedPlan& folded, const std::vector<std:
 
 void MessageOrder::send(std::uint32_t route_class, double latency_s, double bytes, std::uint32_t route,
                         const Callback& done) {
-  const std::uint32_t queue = queue_of_[route_class];
-  queues_[queue].route = route;
-  queues_[queue].messages.emplace_back(bytes, done);
+  const std::uint32_t q = queue_of_[route_class];
+  Queue& queue = queues_[q];
+  const bool first = !queue.busy && queue.messages.empty();
+  queue.route = route;
+  queue.messages.push_back({bytes, engine_.now_s() + latency_s, done});
+  // Those behind another one need no event of their own: who ends before them looks whether they are ready.
+  if (!first) return;
   if (latency_s == 0)
-    arrive(queue);
+    next(q);
   else
-    engine_.after_latency(latency_s, [this, queue] { arrive(queue); });
+    engine_.after_latency(latency_s, [this, q] { next(q); });
 }
 
-void MessageOrder::arrive(std::uint32_t queue) {
-  ++queues_[queue].arrived;
-  next(queue);
-}
-
+/// @pre !queue.busy. The first message goes, or waits for its turn, once its latency has passed.
 void MessageOrder::next(std::uint32_t q) {
   Queue& queue = queues_[q];
-  if (queue.busy || queue.arrived == 0) return;
+  if (queue.messages.empty()) return;
+  if (const double left_s = queue.messages.front().ready_s - engine_.now_s(); left_s > rounding_s) {
+    engine_.after(left_s, [this, q] { next(q); });
+    return;
+  }
   queue.busy = true;
   if (queue.server == none) {
     start(q);
@@ -159,7 +164,6 @@ void MessageOrder::start(std::uint32_t q) {
   const double bytes = queue.messages.front().bytes;
   queue.done = queue.messages.front().done;
   queue.messages.pop_front();
-  --queue.arrived;
   engine_.start_flow(bytes, queue.route, [this, q] { end(q); });
 }
 

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <vector>
 
 #include "sim/replay/callback.h"
 #include "sim/replay/engine.h"
 #include "sim/replay/executor.h"
+#include "sim/replay/ring.h"
 
 namespace convoy::inline replays {
 
@@ -37,10 +37,10 @@ class MessageOrder {
   struct Queue {
     struct Message {
       double bytes;
+      double ready_s;  ///< when its latency has passed
       Callback done;
     };
-    std::deque<Message> messages;  ///< in the order in which they were sent, except the one under way
-    std::uint32_t arrived = 0;     ///< of these, from the front on: the latency has passed
+    Ring<Message> messages;        ///< in the order in which they were sent, except the one under way
     bool busy = false;             ///< one is under way, or waits for its turn at the server
     std::uint32_t route = none;    ///< of the engine
     std::uint32_t server = none;
@@ -55,13 +55,12 @@ class MessageOrder {
     };
     double capacity_Bps = 0, taken_Bps = 0;
     std::uint32_t under_way = 0;
-    std::deque<Waiting> waiting;
+    Ring<Waiting> waiting;
     double moment_s = -1;  ///< at which those came that went last
     bool asked = false;    ///< admit() will be called at this moment
   };
 
   void find_servers(const FoldedPlan& folded, const std::vector<std::uint32_t>& flow_classes);
-  void arrive(std::uint32_t queue);
   void next(std::uint32_t queue);
   void ask(std::uint32_t server);
   void admit(std::uint32_t server);

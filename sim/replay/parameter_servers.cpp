@@ -284,11 +284,12 @@ void ParameterServers::answer(std::uint32_t w) {
   std::uint64_t& next_version = clients_[client].next_version;
   next_version = std::min(next_version, served.version);
   transfers_.launch_for_ends(connection.pull, served.pull_bytes * connection.pull_fraction,
-                             [this, client, exchange = served.exchange] {
-                               ExchangeProgress& progress = this->progress(client, exchange);
-                               if (--progress.to_receive == 0 && progress.receive_started)
-                                 listener_.task_done(client, progress.receive);
-                             });
+                             Answered{this, client, clients_[client].first_exchange + served.exchange});
+}
+
+void ParameterServers::receive(std::uint32_t client_class, ExchangeProgress& progress) {
+  if (--progress.to_receive == 0 && progress.receive_started)
+    listener_.task_done(client_class, progress.receive);
 }
 
 namespace {

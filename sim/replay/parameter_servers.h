@@ -120,6 +120,14 @@ class ParameterServers {
       fetch_soon(servers->exchange_progress_[progress]);
     }
   };
+  /// The arrival of an answer.
+  struct Answered {
+    ParameterServers* servers;
+    std::uint32_t client, progress;
+    void operator()() { servers->receive(client, servers->exchange_progress_[progress]); }
+    void fetch() const { fetch_soon(servers->exchange_progress_[progress]); }
+  };
+  void receive(std::uint32_t client_class, ExchangeProgress& progress);
   void count_push(std::uint32_t client_class);
   bool may_go_on(const ServedExchange& served, const Channel& channel) const;
   void release(ServedExchange& served);

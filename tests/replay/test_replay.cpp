@@ -236,6 +236,27 @@ TEST_CASE("messages wait for those of their own pattern alone, and where this ke
   check_task(result, 0, 3, 0, 3 * ms);
 }
 
+TEST_CASE("a message in order waits for its own latency, and for those before it") {
+  Plan plan;
+  plan.patterns = {messages({0, 1}, {{0, 1}})};
+  plan.patterns[0].in_order = true;
+  std::vector<Task> sends{hand::compute("work", 2.5)}, receives;
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    plan.communications.push_back({"data", 0, MB, Fidelity::automatic, 0});
+    std::vector<TaskId> after;
+    if (i == 1 || i == 2) after = {0};  // sent when the first is still on its way
+    if (i == 3) after = {3};            // sent when all before it have ended
+    sends.push_back(hand::message(Kind::send, "send", i, after));
+    receives.push_back(hand::message(Kind::receive, "receive", i));
+  }
+  plan.roles = {hand::role("from", {0}, sends), hand::role("to", {1}, receives)};
+  const ReplayResult result = run(plan, hand::star(2, 1e9, 3 * ms));
+  check_task(result, 0, 1, 0, 4 * ms);
+  check_task(result, 0, 2, 2.5 * ms, 6.5 * ms);  // the first one has arrived at 4 ms
+  check_task(result, 0, 3, 2.5 * ms, 7.5 * ms);  // the second one arrives at 6.5 ms
+  check_task(result, 0, 4, 7.5 * ms, 11.5 * ms);
+}
+
 TEST_CASE("hosts compute for the seconds of their tasks, one after the other") {
   Plan plan;
   plan.patterns = {messages({0, 1, 4}, {{0, 2}, {1, 2}}), messages({0, 1, 4}, {{2, 0}, {2, 1}})};
