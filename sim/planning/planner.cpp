@@ -80,6 +80,9 @@ bool is_tie(const Planner& planner, std::size_t loser, std::size_t winner, const
 /// A plan costs more than a look at all candidates.
 constexpr std::size_t first_group = 2;
 
+/// Of the objective: no candidate is above it.
+constexpr double any_value = std::numeric_limits<double>::infinity();
+
 bool may_run(TrialState state) {
   return state == TrialState::open || state == TrialState::planned || state == TrialState::simulated;
 }
@@ -130,25 +133,65 @@ Figures Planner::bound(std::size_t c, const Scenario& scenario) const {
   return estimates_.figures(c, scenario, details.bound_step_s, details.bound_energy_j);
 }
 
-std::vector<std::size_t> Planner::open(const Scenario& scenario) const {
+bool Planner::is_open(std::size_t c, const Scenario& scenario) const {
+  if (scenario.undoubted && estimates_.facts().doubtful(c)) return false;
+  if (!scenario.without.empty() &&
+      scenario.without.contains(estimates_.facts().kinds(trials_.space().candidates[c].setup)))
+    return false;
+  return estimates_.out(c, scenario).empty();
+}
+
+std::vector<std::size_t> Planner::open(const Scenario& scenario, double most) const {
+  // They are found for all candidates, which takes longer than to look at a few.
+  const bool bounded = !std::isinf(most) && (!scenario.among || !least_values_.empty());
+  if (bounded) least_values();
   std::vector<std::size_t> result;
-  const std::vector<Candidate>& candidates = trials_.space().candidates;
   const auto add = [&](std::size_t c) {
-    if (scenario.undoubted && estimates_.facts().doubtful(c)) return;
-    if (!scenario.without.empty() && scenario.without.contains(estimates_.facts().kinds(candidates[c].setup)))
-      return;
-    if (estimates_.out(c, scenario).empty()) result.push_back(c);
+    if (bounded && least_values_[c] > most) return;
+    if (is_open(c, scenario)) result.push_back(c);
   };
   if (scenario.among)
     for (const std::size_t c : *scenario.among) add(c);
   else
-    for (std::size_t c = 0; c < candidates.size(); ++c) add(c);
+    for (std::size_t c = 0; c < trials_.space().candidates.size(); ++c) add(c);
   return result;
+}
+
+std::vector<std::size_t> Planner::open_and_simulated(const Scenario& scenario) const {
+  const std::vector<Candidate>& candidates = trials_.space().candidates;
+  std::vector<std::size_t> result;
+  for (const std::size_t s : trials_.simulated()) {
+    const auto of_setup = std::ranges::equal_range(candidates, s, {}, &Candidate::setup);
+    for (auto it = of_setup.begin(); it != of_setup.end(); ++it) {
+      const auto c = static_cast<std::size_t>(it - candidates.begin());
+      if (scenario.among && !std::ranges::binary_search(*scenario.among, c)) continue;
+      if (is_open(c, scenario)) result.push_back(c);
+    }
+  }
+  return result;
+}
+
+const std::vector<double>& Planner::least_values() const {
+  if (!least_values_.empty()) return least_values_;
+  Scenario own;
+  own.objective = trials_.spec().objective;
+  least_values_.reserve(trials_.space().candidates.size());
+  for (std::size_t c = 0; c < trials_.space().candidates.size(); ++c)
+    least_values_.push_back(value_of(own.objective, floor(c, own)));
+  return least_values_;
+}
+
+double Planner::own_value(const Scenario& scenario, double value) const {
+  if (scenario.objective != trials_.spec().objective) return any_value;
+  double share = 1;
+  for (const auto& [server, factor] : scenario.price_factor) share = std::min(share, factor);
+  constexpr double rounding = 2 * tie_tolerance;
+  return value * (1 + rounding) / share;
 }
 
 std::vector<std::pair<double, std::size_t>> Planner::least_on_any_links(const Scenario& scenario) const {
   std::vector<std::pair<double, std::size_t>> all;
-  for (const std::size_t c : open(scenario)) {
+  for (const std::size_t c : open(scenario, any_value)) {
     const Trial free = trials_.bounds().bound(trials_.setup(trials_.space().candidates[c].setup),
                                               std::numeric_limits<double>::infinity());
     const Figures figures = estimates_.figures(
@@ -160,27 +203,29 @@ std::vector<std::pair<double, std::size_t>> Planner::least_on_any_links(const Sc
 
 std::shared_ptr<const std::vector<std::size_t>> Planner::rivals(const Scenario& from,
                                                                 const Scenario& to) const {
-  struct Rival {
-    std::size_t candidate;
-    double least;
+  const auto ends_of = [&](std::size_t c) {
+    return simulated(c) ? std::pair(figures(c, from), figures(c, to))
+                        : std::pair(floor(c, from), floor(c, to));
   };
-  std::vector<Rival> all;
-  double of_all = std::numeric_limits<double>::infinity(), of_undoubted = of_all;
-  for (const std::size_t c : open(from)) {
-    const bool known = simulated(c);
-    const Figures ends[] = {known ? figures(c, from) : floor(c, from), known ? figures(c, to) : floor(c, to)};
-    const auto [least, most] =
-        std::minmax({value_of(from.objective, ends[0]), value_of(from.objective, ends[1])});
-    all.push_back({c, least});
-    if (!known || !keeps(ends[0], from) || !keeps(ends[1], to)) continue;
+  const auto values_of = [&](const std::pair<Figures, Figures>& ends) {
+    return std::minmax({value_of(from.objective, ends.first), value_of(from.objective, ends.second)});
+  };
+  double of_all = any_value, of_undoubted = any_value;
+  for (const std::size_t c : open_and_simulated(from)) {
+    const auto ends = ends_of(c);
+    if (!keeps(ends.first, from) || !keeps(ends.second, to)) continue;
+    const double most = values_of(ends).second;
     of_all = std::min(of_all, most);
     if (!estimates_.facts().doubtful(c)) of_undoubted = std::min(of_undoubted, most);
   }
+  const double most = std::max(of_all, of_undoubted);
   auto result = std::make_shared<std::vector<std::size_t>>();
-  for (const Rival& rival : all)
-    if (ties_with_best(rival.least, of_all) ||
-        (!estimates_.facts().doubtful(rival.candidate) && ties_with_best(rival.least, of_undoubted)))
-      result->push_back(rival.candidate);
+  for (const std::size_t c : open(from, std::max(own_value(from, most), own_value(to, most)))) {
+    const double least = values_of(ends_of(c)).first;
+    if (ties_with_best(least, of_all) ||
+        (!estimates_.facts().doubtful(c) && ties_with_best(least, of_undoubted)))
+      result->push_back(c);
+  }
   return result;
 }
 
@@ -193,7 +238,7 @@ void Planner::simulate_first(const std::vector<std::size_t>& candidates) {
   for (const SearchSpace::Record& record : trials_.simulate({setups.begin(), setups.end()})) record();
 }
 
-void Planner::simulate_all(const Scenario& scenario) { simulate_first(open(scenario)); }
+void Planner::simulate_all(const Scenario& scenario) { simulate_first(open(scenario, any_value)); }
 
 /// The standings of simulated candidates that keep the constraints, once no other candidate may change the
 /// answer.
@@ -222,14 +267,12 @@ std::vector<Standing> Planner::search(const Scenario& scenario, const Question& 
     if (seen.state == TrialState::simulated) return false;
     return !may_run(seen.state) || !seen.standing || question.is_out(*seen.standing);
   };
-  const std::vector<std::size_t> all = open(scenario);
-  for (const std::size_t c : all)
-    if (simulated(c)) {
-      see(open_ones.emplace_back(Seen{c}));
-      if (open_ones.back().standing) known.push_back(*open_ones.back().standing);
-    }
+  for (const std::size_t c : open_and_simulated(scenario)) {
+    see(open_ones.emplace_back(Seen{c}));
+    if (open_ones.back().standing) known.push_back(*open_ones.back().standing);
+  }
   question.hopes(known, {});  // so that most others are found to be out when they are first looked at
-  for (const std::size_t c : all) {
+  for (const std::size_t c : open(scenario, own_value(scenario, question.most()))) {
     if (simulated(c)) continue;
     Seen seen{c};
     see(seen);
@@ -271,7 +314,7 @@ std::optional<std::size_t> Planner::least(const Scenario& scenario) {
     return hopes.all();
   };
   const auto is_out = [&](const Standing& bound) { return !ties_with_best(bound.value, least); };
-  return best_of(search(scenario, {hopes_of, is_out}));
+  return best_of(search(scenario, {hopes_of, is_out, [&] { return least; }}));
 }
 
 std::vector<std::size_t> Planner::front(const Scenario& scenario) {
@@ -285,7 +328,7 @@ std::vector<std::size_t> Planner::front(const Scenario& scenario) {
   };
   const auto is_out = [&](const Standing& bound) { return can_never_join(front, bound); };
   std::vector<std::size_t> candidates;
-  for (const Standing& each : front_of(search(scenario, {hopes_of, is_out})))
+  for (const Standing& each : front_of(search(scenario, {hopes_of, is_out, [] { return any_value; }})))
     candidates.push_back(each.candidate);
   return candidates;
 }

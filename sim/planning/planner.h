@@ -67,7 +67,17 @@ class Planner {
   std::int64_t planned_count() const;  ///< candidates of which a plan was made
 
  private:
-  std::vector<std::size_t> open(const Scenario& scenario) const;
+  /// Whether the scenario chooses from the candidate.
+  bool is_open(std::size_t candidate, const Scenario& scenario) const;
+  /// Candidates that are, without those whose least_values() are known to be above `most`.
+  std::vector<std::size_t> open(const Scenario& scenario, double most) const;
+  std::vector<std::size_t> open_and_simulated(const Scenario& scenario) const;
+  /// By candidate, what its value of the plan's own objective is not below, as is known when this is first asked:
+  /// bounds only grow.
+  const std::vector<double>& least_values() const;
+  /// What least_values() are not above of a candidate that ties with `value` in the scenario: prices apart, what
+  /// scenarios differ in makes no value smaller.
+  double own_value(const Scenario& scenario, double value) const;
   Standing standing(std::size_t candidate, const Scenario& scenario, const Figures& figures) const;
   /// Figures that no simulation of the candidate goes below, rounding aside.
   Figures floor(std::size_t candidate, const Scenario& scenario) const;
@@ -82,11 +92,14 @@ class Planner {
         hopes;
     /// Whether a bound will never be a hope again.
     std::function<bool(const Standing& bound)> is_out;
+    /// The value with which a candidate ties, at the worst, that may change the answer; infinite: with any.
+    std::function<double()> most;
   };
   std::vector<Standing> search(const Scenario& scenario, const Question& question);
 
   Trials& trials_;
   Estimates estimates_;
+  mutable std::vector<double> least_values_;  ///< empty: nobody has asked yet
 };
 
 }  // namespace convoy::planning

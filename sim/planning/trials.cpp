@@ -91,6 +91,13 @@ const TrialDetails& Trials::details(std::size_t s) const {
   return found == details_.end() ? none : found->second;
 }
 
+std::vector<std::size_t> Trials::simulated() const {
+  std::vector<std::size_t> setups;
+  for (const auto& [s, details] : details_)
+    if (own(s).state == TrialState::simulated) setups.push_back(s);
+  return setups;
+}
+
 std::string Trials::message(std::size_t s) const {
   if (details_.contains(s)) return details(s).message;
   return own(s).state == TrialState::cannot_run ? bounds().why_not(setup(s)) : "";

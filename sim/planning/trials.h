@@ -48,6 +48,8 @@ class Trials {
   const Trial& trial(std::size_t s) const { return own(s); }
   /// Empty before the setup is planned.
   const TrialDetails& details(std::size_t s) const;
+  /// Setups that were simulated, in ascending order.
+  std::vector<std::size_t> simulated() const;
   /// Why a setup cannot run, or what failed; "" where neither is so.
   std::string message(std::size_t s) const;
   const SetupBounds& bounds() const { return ground_->bounds; }
