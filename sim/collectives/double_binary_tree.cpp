@@ -3,7 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <set>
+#include <utility>
 
 #include "sim/collectives/collectives.h"
 #include "sim/collectives/rings.h"
@@ -106,13 +106,20 @@ Pattern double_binary_tree_all_reduce(const std::vector<EndpointId>& ranks, cons
   }
   const std::uint32_t chunks =
       chunk_count(edges, ranks, most_levels, machine, bytes / static_cast<double>(channel_count));
-  std::set<std::uint32_t> changes;
-  for (const TreeEdge& edge : edges) changes.insert({edge.first, edge.first + chunks});
-  for (auto begin = changes.begin(); std::next(begin) != changes.end(); ++begin) {
-    Round round{{}, {0.5 / static_cast<double>(chunks * channel_count)}, *std::next(begin) - *begin};
+  // By round: the edges on which the first chunk is sent then.
+  std::vector<std::size_t> beginning(2 * most_levels + chunks, 0);
+  for (const TreeEdge& edge : edges) ++beginning[edge.first];
+  const auto ended = [&](std::uint32_t round) { return round < chunks ? 0 : beginning[round - chunks]; };
+  std::size_t sending = 0;  // edges
+  for (std::uint32_t first = 0, next = 0; first < beginning.size(); first = next) {
+    sending += beginning[first] - ended(first);
+    for (next = first + 1; next < beginning.size() && beginning[next] == 0 && ended(next) == 0;) ++next;
+    if (sending == 0) continue;
+    Round round{{}, {0.5 / static_cast<double>(chunks * channel_count)}, next - first};
+    round.pairs.reserve(sending);
     for (const TreeEdge& edge : edges)
-      if (edge.first <= *begin && *begin < edge.first + chunks) round.pairs.emplace_back(edge.from, edge.to);
-    if (!round.pairs.empty()) pattern.rounds.push_back(std::move(round));
+      if (edge.first <= first && first < edge.first + chunks) round.pairs.emplace_back(edge.from, edge.to);
+    pattern.rounds.push_back(std::move(round));
   }
   return pattern;
 }
