@@ -2,17 +2,15 @@
 #include "strategies/partition/refinement.h"
 
 #include <algorithm>
-#include <limits>
 #include <random>
 #include <utility>
 #include <vector>
 
+#include "strategies/partition/largest_of_parts.h"
 #include "strategies/partition/ready_heap.h"
 
 namespace convoy::inline partition {
 namespace {
-
-constexpr double none = -std::numeric_limits<double>::infinity();
 
 /// One pass of place_in_ready_order.
 class Sweep {
@@ -54,16 +52,11 @@ class Sweep {
   }
 
  private:
-  /// The longest way to the end that begins with a reader, and with one that was not on the part of the longest.
-  struct WaysOn {
-    double longest_us = none, elsewhere_us = none;
-    Part part = no_part;  ///< none where nobody reads
-  };
   /// A node whose inputs are all placed, and what does not change any more until it is.
   struct Waiting {
     NodeId node;
     InputsReady ready;
-    WaysOn ways;
+    LargestOfParts ways_us;  ///< to the end, by the parts where its readers were
   };
   void wait(NodeId v, double time_us) {
     if (unused_.empty()) {
@@ -73,23 +66,14 @@ class Sweep {
     const std::uint32_t place = unused_.back();
     unused_.pop_back();
     const InputsReady ready = find_ready(dag_, v, placement_, finish_, judge_.message_us());
-    waiting_[place] = {v, ready, pull_ > 0 ? find_ways(v) : WaysOn{}};
+    waiting_[place] = {v, ready, pull_ > 0 ? find_ways_us(v) : LargestOfParts{}};
     heap_.push({std::max(time_us, ready.at_sender_us), judge_.rank(v), place});
   }
 
-  WaysOn find_ways(NodeId v) const {
-    WaysOn ways;
-    for (const NodeId w : dag_.children(v)) {
-      const Part part = prior_[w];
-      const double way_us = judge_.way_us(w);
-      if (part == ways.part)
-        ways.longest_us = std::max(ways.longest_us, way_us);
-      else if (way_us > ways.longest_us)
-        ways = {way_us, ways.longest_us, part};
-      else
-        ways.elsewhere_us = std::max(ways.elsewhere_us, way_us);
-    }
-    return ways;
+  LargestOfParts find_ways_us(NodeId v) const {
+    LargestOfParts ways_us;
+    for (const NodeId w : dag_.children(v)) ways_us.add(prior_[w], judge_.way_us(w));
+    return ways_us;
   }
 
   /// The part with the lowest score; the first of them.
@@ -97,20 +81,20 @@ class Sweep {
     const Part fixed = unit_part_[dag_.unit(waiting.node)];
     if (fixed != no_part) return fixed;
     const InputsReady& ready = waiting.ready;
-    const WaysOn& ways = waiting.ways;
+    const LargestOfParts& ways_us = waiting.ways_us;
     const double time_us = dag_.time_us(waiting.node), message_us = judge_.message_us()[waiting.node];
     const auto score = [&](Part part, double ready_us, bool beside_readers) {
       const double start_us = std::max(free_[part], ready_us);
-      if (ways.part == no_part) return (1 - pull_) * start_us;
+      if (ways_us.part == no_part) return (1 - pull_) * start_us;
       const double finish_us = start_us + time_us;
       const double end_us =
-          beside_readers ? std::max(finish_us + ways.longest_us, finish_us + message_us + ways.elsewhere_us)
-                         : finish_us + message_us + ways.longest_us;
+          beside_readers ? std::max(finish_us + ways_us.largest, finish_us + message_us + ways_us.of_others)
+                         : finish_us + message_us + ways_us.largest;
       return pull_ * end_us + (1 - pull_) * start_us;
     };
     for (Part part = 0; part < judge_.parts(); ++part) score_[part] = score(part, ready.elsewhere_us, false);
-    for (const Part part : {ready.sender, ways.part})
-      if (part != no_part) score_[part] = score(part, ready.on_us(part), part == ways.part);
+    for (const Part part : {ready.sender, ways_us.part})
+      if (part != no_part) score_[part] = score(part, ready.on_us(part), part == ways_us.part);
     return static_cast<Part>(std::min_element(score_.begin(), score_.end()) - score_.begin());
   }
 

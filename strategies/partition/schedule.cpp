@@ -6,6 +6,7 @@
 #include <queue>
 
 #include "strategies/partition/gaps.h"
+#include "strategies/partition/largest_of_parts.h"
 #include "strategies/partition/longest_first.h"
 
 namespace convoy::inline partition {
@@ -71,17 +72,9 @@ Schedule ReadyOrder::schedule(const Placement& placement) {
 
 InputsReady find_ready(const Dag& dag, NodeId node, const Placement& placement,
                        const std::vector<double>& finish_us, const std::vector<double>& message_us) {
-  InputsReady ready;
-  for (const NodeId u : dag.parents(node)) {
-    const Part part = placement[u];
-    const double arrival_us = finish_us[u] + message_us[u];
-    if (part == ready.sender)
-      ready.elsewhere_us = std::max(ready.elsewhere_us, arrival_us);
-    else if (arrival_us > ready.elsewhere_us)
-      ready = {arrival_us, ready.elsewhere_us, part};
-    else
-      ready.at_sender_us = std::max(ready.at_sender_us, arrival_us);
-  }
+  LargestOfParts arrival_us{0, 0};
+  for (const NodeId u : dag.parents(node)) arrival_us.add(placement[u], finish_us[u] + message_us[u]);
+  InputsReady ready{arrival_us.largest, arrival_us.of_others, arrival_us.part};
   for (const NodeId u : dag.parents(node))
     if (placement[u] == ready.sender) ready.at_sender_us = std::max(ready.at_sender_us, finish_us[u]);
   return ready;
