@@ -124,10 +124,23 @@ std::string swept_experiment() {
 )";
 }
 
+std::string sweep_over_batches(const std::string& batches) {
+  return small_experiment() + "sweep:\n  training.batch_per_device: " + batches +
+         "\n  cluster.nodes.0.count: [1, 2, 3, 4]\n";
+}
+
 std::string replaced(std::string text, const std::string& old, const std::string& fresh) {
   const std::size_t at = text.find(old);
   REQUIRE_MESSAGE(at != std::string::npos, old);
   return text.replace(at, old.size(), fresh);
+}
+
+std::int64_t count_in_store(const Workplace& place, const std::string& folder, const std::string& query) {
+  convoy::Database database((place.path() / folder / "results.sqlite").string(),
+                            convoy::Database::Mode::write);
+  convoy::Statement statement(database, query);
+  REQUIRE(statement.step());
+  return statement.integer(0);
 }
 
 void mark_runs(const Workplace& place, const std::string& folder) {

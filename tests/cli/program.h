@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -40,8 +41,17 @@ std::string small_experiment();
 /// The same for two batches, two strategies and one to eight hosts: 16 points.
 std::string swept_experiment();
 
+/// The same for these batches ("[8, 16]") and one to four hosts.
+std::string sweep_over_batches(const std::string& batches);
+
 /// Replaces the first `old`; it has to be there.
 std::string replaced(std::string text, const std::string& old, const std::string& fresh);
+
+/// What a run without options writes beside its store.
+inline constexpr const char* written_files[] = {"results.json", "results.csv", "report.html"};
+
+/// The number that a query of a results folder's store gives.
+std::int64_t count_in_store(const Workplace& place, const std::string& folder, const std::string& query);
 
 /// Makes every stored run of a results folder known again by the name of its network's model.
 void mark_runs(const Workplace& place, const std::string& folder);
