@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -12,16 +13,17 @@
 namespace convoy::inline plans {
 namespace {
 
-/// A name with the number of its micro-batch (" #3", at the end or before a comma) so much larger.
-std::string renumbered(const std::string& name, std::int64_t more) {
+/// Makes the number of its micro-batch in a name (" #3", at the end or before a comma) so much larger.
+void renumber(std::string& name, std::int64_t more) {
   const std::size_t mark = name.rfind(" #");
-  if (mark == std::string::npos || more == 0) return name;
+  if (mark == std::string::npos || more == 0) return;
   const std::size_t begin = mark + 2;
   std::size_t end = begin;
   while (end < name.size() && std::isdigit(static_cast<unsigned char>(name[end])) != 0) ++end;
-  if (end == begin || (end < name.size() && name[end] != ',')) return name;
-  return name.substr(0, begin) + std::to_string(std::stoll(name.substr(begin, end - begin)) + more) +
-         name.substr(end);
+  if (end == begin || (end < name.size() && name[end] != ',')) return;
+  std::int64_t number = 0;
+  std::from_chars(name.data() + begin, name.data() + end, number);
+  name.replace(begin, end - begin, std::to_string(number + more));
 }
 
 /// Lists more periods of every program of a plan.
@@ -36,7 +38,9 @@ class Listing {
     for (std::size_t r = 0; r < plan_.roles.size(); ++r)
       if (plan_.roles[r].repeats) roles_of[plan_.roles[r].program.get().data()].push_back(r);
     for (const auto& [program, roles] : roles_of) {
-      const SharedList<Task> longer = longer_program(plan_.roles[roles.front()]);
+      SharedList<Task> longer = std::move(plan_.roles[roles.front()].program);
+      for (const std::size_t r : roles) plan_.roles[r].program.clear();
+      list_more(*plan_.roles[roles.front()].repeats, longer.edit());
       for (const std::size_t r : roles) plan_.roles[r].program = longer;
     }
     for (Role& role : plan_.roles) {
@@ -49,31 +53,31 @@ class Listing {
   }
 
  private:
-  std::vector<Task> longer_program(const Role& role) {
-    const RepeatedTasks& repeats = *role.repeats;
-    const std::vector<Task>& old = role.program.get();
-    std::vector<Task> tasks(old.begin(), old.begin() + repeats.end());
-    tasks.reserve(old.size() + std::size_t{periods_} * repeats.tasks);
+  void list_more(const RepeatedTasks& repeats, std::vector<Task>& program) {
+    std::vector<Task> rest(std::move_iterator(program.begin() + repeats.end()),
+                           std::move_iterator(program.end()));
+    program.resize(repeats.end());
+    program.reserve(program.size() + std::size_t{periods_} * repeats.tasks + rest.size());
     for (std::uint32_t period = 1; period <= periods_; ++period)
       for (TaskId t = repeats.end() - repeats.tasks; t < repeats.end(); ++t)
-        tasks.push_back(later(old[t], repeats, period));
-    for (TaskId t = repeats.end(); t < old.size(); ++t) tasks.push_back(later(old[t], repeats, periods_));
-    return tasks;
+        program.push_back(later(program[t], repeats, period));
+    for (Task& task : rest) program.push_back(later(std::move(task), repeats, periods_));
   }
 
   /// What a task does so many periods later.
   Task later(Task task, const RepeatedTasks& repeats, std::uint32_t periods) {
     const std::int64_t micro_batches = repeats.micro_batches * periods;
-    task.name = renumbered(task.name, micro_batches);
+    renumber(task.name, micro_batches);
     for (TaskId& before : task.after) before += repeats.tasks * periods;
-    for (PlanOp& op : task.ops) op.name = renumbered(op.name, micro_batches);
+    for (PlanOp& op : task.ops) renumber(op.name, micro_batches);
     if (task.kind != Task::Kind::compute) task.comm = later(task.comm, micro_batches);
     return task;
   }
 
   /// Sender and receiver find the same communication by its name.
   CommId later(CommId comm, std::int64_t micro_batches) {
-    std::string name = renumbered(plan_.communications[comm].name, micro_batches);
+    std::string name = plan_.communications[comm].name;
+    renumber(name, micro_batches);
     const auto [it, fresh] = known_.try_emplace(name, static_cast<CommId>(plan_.communications.size()));
     if (fresh) {
       Communication another = plan_.communications[comm];

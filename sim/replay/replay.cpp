@@ -138,21 +138,10 @@ EndpointUsages usages(const Plan& plan, const Folding& folding, const Execution&
   return {folding.endpoint_class, std::move(of_class)};
 }
 
-}  // namespace
-
-std::vector<bool> patterns_of_answers(const Plan& plan) {
-  std::vector<bool> is_answer(plan.patterns.size());
-  if (plan.service())
-    for (const Service::Exchange& exchange : plan.service()->exchanges)
-      is_answer[plan.communications[exchange.pull].pattern] = true;
-  return is_answer;
-}
-
-ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& cost,
-                    const ReplayOptions& options) {
-  if (left_out(plan) != nullptr &&
-      (!options.disturbances.empty() || options.network_model == NetworkModel::simgrid))
-    return replay(with_all_listed(plan), machine, cost, options);
+/// Nothing where what the plan leaves out is not known from the periods that it lists.
+/// @param periods_missing then: how many more have to be listed
+std::optional<ReplayResult> replay_listed(const Plan& plan, const Machine& machine, const CostModel& cost,
+                                          const ReplayOptions& options, std::uint64_t& periods_missing) {
   validate(plan, machine);
   FoldedFlows flows = folded_flows(plan, machine, options.fold, options.disturbances);
   const FlowTable& table = flows.table();
@@ -160,8 +149,10 @@ ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& c
   Execution execution =
       execute({plan, machine, cost, table, flows.one_by_one(), folding},
               {Contention::shared, options.network_model, options.disturbances, options.service_log});
-  if (execution.periods_missing > 0)
-    return replay(with_more_listed(plan, execution.periods_missing), machine, cost, options);
+  if (execution.periods_missing > 0) {
+    periods_missing = execution.periods_missing;
+    return std::nullopt;
+  }
 
   ReplayResult result;
   if (plan.input) {
@@ -193,6 +184,31 @@ ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& c
   result.staleness = execution.staleness;
   result.doubt = execution.doubt;
   return result;
+}
+
+}  // namespace
+
+std::vector<bool> patterns_of_answers(const Plan& plan) {
+  std::vector<bool> is_answer(plan.patterns.size());
+  if (plan.service())
+    for (const Service::Exchange& exchange : plan.service()->exchanges)
+      is_answer[plan.communications[exchange.pull].pattern] = true;
+  return is_answer;
+}
+
+ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& cost,
+                    const ReplayOptions& options) {
+  if (left_out(plan) != nullptr &&
+      (!options.disturbances.empty() || options.network_model == NetworkModel::simgrid))
+    return replay(with_all_listed(plan), machine, cost, options);
+  std::uint64_t missing = 0;
+  if (std::optional<ReplayResult> result = replay_listed(plan, machine, cost, options, missing))
+    return *std::move(result);
+  for (Plan longer = plan;;) {
+    longer = with_more_listed(std::move(longer), missing);
+    if (std::optional<ReplayResult> result = replay_listed(longer, machine, cost, options, missing))
+      return *std::move(result);
+  }
 }
 
 namespace {

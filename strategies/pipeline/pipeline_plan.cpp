@@ -70,8 +70,11 @@ std::vector<Pass> passes_of_slot(const PipelineShape& shape, const StageChoice& 
                                  std::uint32_t slots_before, std::uint32_t slot, std::int64_t micro_batches,
                                  bool can_recompute) {
   std::vector<Pass> passes;
-  for (const MicroBatchPass& pass : order_of_passes(shape, slots_before, choice.slots, slot, micro_batches))
+  for (PassOrder order(shape, slots_before, choice.slots, slot, micro_batches); order.passed() < order.size();
+       order.pass()) {
+    const MicroBatchPass pass = order.next();
     passes.push_back({pass.backward, pass.micro_batch, shape.images, {}});
+  }
   const std::int64_t share = share_of_update(shape, choice.slots);
   std::int64_t backward = 0;
   for (Pass& pass : passes) {

@@ -2,7 +2,6 @@
 #include "strategies/pipeline/pipeline_schedule.h"
 
 #include <algorithm>
-#include <deque>
 #include <numeric>
 #include <stdexcept>
 
@@ -31,22 +30,14 @@ class Walk {
 
   /// Goes through the passes that come first with fewer micro-batches too. @return the walk of these, which goes on from there
   Walk shorter(std::int64_t micro_batches) {
-    std::vector<std::vector<MicroBatchPass>> orders;
-    for (Slot& slot : slots_) {
-      const Stage& stage = stages_[slot.stage];
-      orders.push_back(order_of_passes(shape_, stage.first_slot, stage.slots, slot.number, micro_batches));
-      // The last pass may differ though it is the same one (Recompute::except_last).
-      const auto common =
-          std::mismatch(orders.back().begin(), orders.back().end() - 1, slot.order.begin(), slot.order.end());
-      slot.until = static_cast<std::size_t>(common.first - orders.back().begin());
-    }
+    for (Slot& slot : slots_) slot.until = slot.order.in_common_with(micro_batches);
     advance_all();
+    for (Slot& slot : slots_) slot.until = slot.order.size();
     Walk other = *this;
     other.micro_batches_ = micro_batches;
-    for (std::size_t q = 0; q < slots_.size(); ++q) {
-      other.slots_[q].order = std::move(orders[q]);
-      other.slots_[q].until = other.slots_[q].order.size();
-      slots_[q].until = slots_[q].order.size();
+    for (Slot& slot : other.slots_) {
+      slot.order = slot.order.with(micro_batches);
+      slot.until = slot.order.size();
     }
     return other;
   }
@@ -67,12 +58,16 @@ class Walk {
     /// By micro-batch, up to where both stages' slots have their turns again; once it was asked for.
     std::vector<const PipelineCosts::Cable*> cables;
   };
+  /// What a pass waits for.
+  struct Arrival {
+    std::uint32_t missing;  ///< messages that are not there yet
+    double last_s = 0;      ///< when the last of the others was there
+  };
   /// Of a stage and direction: what it sends, in order, and by micro-batch what it waits for.
   struct Messages {
     std::vector<Edge> edges;
     std::uint32_t awaited = 0;
-    std::vector<std::uint32_t> missing;
-    std::vector<double> arrived_s;
+    std::vector<Arrival> arrivals;
   };
   /// Of the gradients of an update, over the slots of a stage.
   struct Sum {
@@ -94,15 +89,16 @@ class Walk {
     IssueQueue queue;
   };
   struct Slot {
-    std::uint32_t stage, number;  ///< number: among those of the stage
-    std::vector<Lane> lanes;
-    std::vector<MicroBatchPass> order;
-    std::size_t next = 0, until = 0;  ///< of the order
+    std::uint32_t stage;
+    PassOrder order;
+    std::int64_t until;  ///< passes of the order that are to be gone through
+    std::vector<Lane> lanes{};
     std::int64_t backward_done = 0;
     std::size_t due = 0,
                 updates = 0;  ///< without flush: updates whose gradients it has made, and that it has run
     double sent_activations_s = 0, sent_gradients_s = 0;  ///< when the last of them has arrived
     double end_s = 0;                                     ///< of the last pass
+    bool is_next(const MicroBatchPass& pass) const { return order.passed() < until && order.next() == pass; }
   };
 
   void add_edges(const std::vector<PipelineCosts::Edge>& edges) {
@@ -113,8 +109,7 @@ class Walk {
     for (Stage& stage : stages_)
       for (const bool backward : {false, true}) {
         Messages& messages = stage.messages(backward);
-        messages.missing.assign(static_cast<std::size_t>(micro_batches_), messages.awaited);
-        messages.arrived_s.assign(static_cast<std::size_t>(micro_batches_), 0);
+        messages.arrivals.assign(static_cast<std::size_t>(micro_batches_), {messages.awaited});
       }
   }
 
@@ -134,11 +129,8 @@ class Walk {
 
   void add_slot(std::uint32_t stage, std::uint32_t begin, std::uint32_t end, std::uint32_t k) {
     const std::uint32_t before = stages_[stage].first_slot;
-    Slot& slot = slots_.emplace_back();
-    slot.stage = stage;
-    slot.number = k;
-    slot.order = order_of_passes(shape_, before, stages_[stage].slots, k, micro_batches_);
-    slot.until = slot.order.size();
+    const PassOrder order(shape_, before, stages_[stage].slots, k, micro_batches_);
+    Slot& slot = slots_.emplace_back(Slot{stage, order, order.size()});
     for (const std::uint32_t kind : costs_.kinds_of_slot(before + k)) {
       const PipelineCosts::PassTimes times = costs_.passes(begin, end, kind);
       QueuedTime again = times.forward;
@@ -160,24 +152,28 @@ class Walk {
   }
 
   void advance_all() {
-    std::deque<std::uint32_t> ready;
-    for (std::uint32_t q = 0; q < slots_.size(); ++q) ready.push_back(q);
-    for (; !ready.empty(); ready.pop_front()) advance(slots_[ready.front()], ready);
+    std::vector<std::uint32_t> ready(slots_.size());
+    std::iota(ready.begin(), ready.end(), 0);
+    while (!ready.empty()) {
+      Slot& slot = slots_[ready.back()];
+      ready.pop_back();
+      advance(slot, ready);
+    }
   }
 
   /// Goes on with a slot's passes up to one whose message is not there.
-  void advance(Slot& slot, std::deque<std::uint32_t>& ready) {
-    for (; slot.next < slot.until; ++slot.next) {
-      const MicroBatchPass& pass = slot.order[slot.next];
+  void advance(Slot& slot, std::vector<std::uint32_t>& ready) {
+    for (; slot.order.passed() < slot.until; slot.order.pass()) {
+      const MicroBatchPass pass = slot.order.next();
       const auto m = static_cast<std::size_t>(pass.micro_batch);
       Messages& messages = stages_[slot.stage].messages(pass.backward);
-      if (messages.missing[m] > 0) return;
+      const Arrival& arrival = messages.arrivals[m];
+      if (arrival.missing > 0) return;
       // Double-buffered weights are not needed before the next gradients are.
       if (slot.due > slot.updates && (pass.backward || !delayed_) && !update(slot)) return;
-      const double from_s = messages.arrived_s[m];
       const bool again = pass.backward && recomputes(shape_, pass.micro_batch, micro_batches_);
       for (Lane& lane : slot.lanes) {
-        lane.queue.wait_until(from_s);
+        lane.queue.wait_until(arrival.last_s);
         lane.queue.run(again ? lane.again : pass.backward ? lane.backward : lane.forward);
         slot.end_s = std::max(slot.end_s, lane.queue.end_s());
       }
@@ -188,15 +184,16 @@ class Walk {
         const PipelineCosts::Cable& cable = cable_of(stages_[slot.stage], edge, pass.micro_batch);
         sent_s = std::max(sent_s, slot.end_s) + cable.latency_s +
                  std::max(edge.bytes / cable.bandwidth_Bps, edge.together_s);
-        Messages& there = to.messages(pass.backward);
-        there.arrived_s[m] = std::max(there.arrived_s[m], sent_s);
-        if (--there.missing[m] == 0) ready.push_back(slot_of(to, pass.micro_batch));
+        Arrival& there = to.messages(pass.backward).arrivals[m];
+        there.last_s = std::max(there.last_s, sent_s);
+        const std::uint32_t receiver = slot_of(to, pass.micro_batch);
+        if (--there.missing == 0 && slots_[receiver].is_next(pass)) ready.push_back(receiver);
       }
     }
   }
 
   /// Without flush: whether the gradients that a slot has made are those of a whole update.
-  void note_gradients(Slot& slot, std::deque<std::uint32_t>& ready) {
+  void note_gradients(Slot& slot, std::vector<std::uint32_t>& ready) {
     Stage& stage = stages_[slot.stage];
     ++slot.backward_done;
     if (stage.share_of_update == 0 || slot.backward_done % stage.share_of_update != 0 ||
@@ -227,7 +224,8 @@ class Walk {
     double end_s = 0;
     for (std::uint32_t k = 0; k < stage.slots; ++k) {
       const Slot& slot = slots_[stage.first_slot + k];
-      if (slot.next < slot.order.size()) throw std::logic_error("stages of a pipeline wait for each other");
+      if (slot.order.passed() < slot.order.size())
+        throw std::logic_error("stages of a pipeline wait for each other");
       end_s = std::max(end_s, slot.end_s);
     }
     return end_s;

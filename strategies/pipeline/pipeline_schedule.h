@@ -8,7 +8,7 @@
 namespace convoy::inline strategies {
 
 /// Step of a cut pipeline, pass by pass: each device goes through its passes in their order
-/// (order_of_passes), each operation at the later of "issued by the host since the step's beginning", "the
+/// (PassOrder), each operation at the later of "issued by the host since the step's beginning", "the
 /// one before it is done" and, with the first of a pass, "its message is there"; messages of one direction
 /// leave one after the other, those of a stage's slots together; then come the sums of gradients, and the updates. For a
 /// chain of layers, where no two messages share a link at a time and there is nothing to sum, it is what a replay of the

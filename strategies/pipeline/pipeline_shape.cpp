@@ -33,26 +33,24 @@ bool recomputes(const PipelineShape& shape, std::int64_t micro_batch, std::int64
 
 bool recomputes(const PipelineShape& shape) { return recomputes(shape, 0, shape.micro_batches); }
 
-std::vector<MicroBatchPass> order_of_passes(const PipelineShape& shape, std::uint32_t slots_before,
-                                            std::uint32_t slots, std::uint32_t slot,
-                                            std::int64_t micro_batches) {
-  const std::size_t own =
-      micro_batches > slot ? static_cast<std::size_t>((micro_batches - slot + slots - 1) / slots) : 0;
-  const auto micro_batch = [&](std::size_t turn) {
-    return std::int64_t{slot} + static_cast<std::int64_t>(turn) * slots;
-  };
-  const bool last_first = shape.schedule == PipelineSchedule::gpipe && shape.stages > 1;
-  // Forward passes ahead of the first backward pass.
-  const auto flying = static_cast<std::size_t>(in_flight(shape, slots_before, slots));
-  std::vector<MicroBatchPass> passes;
-  passes.reserve(2 * own);
-  std::size_t forward = 0;
-  for (std::size_t backward = 0; backward < own; ++backward) {
-    for (; forward < std::min(backward + flying, own); ++forward)
-      passes.push_back({false, micro_batch(forward)});
-    passes.push_back({true, micro_batch(last_first ? own - 1 - backward : backward)});
-  }
-  return passes;
+PassOrder::PassOrder(const PipelineShape& shape, std::uint32_t slots_before, std::uint32_t slots,
+                     std::uint32_t slot, std::int64_t micro_batches)
+    : slots_(slots),
+      slot_(slot),
+      own_(own(micro_batches)),
+      flying_(in_flight(shape, slots_before, slots)),
+      last_first_(shape.schedule == PipelineSchedule::gpipe && shape.stages > 1) {}
+
+/// Up to a forward pass that there is not with fewer.
+std::int64_t PassOrder::in_common_with(std::int64_t micro_batches) const {
+  const std::int64_t fewer = own(micro_batches);
+  return std::min(fewer + std::max(std::int64_t{0}, fewer + 1 - flying_), 2 * fewer - 1);
+}
+
+PassOrder PassOrder::with(std::int64_t micro_batches) const {
+  PassOrder order = *this;
+  order.own_ = own(micro_batches);
+  return order;
 }
 
 std::int64_t share_of_update(const PipelineShape& shape, std::uint32_t slots) {

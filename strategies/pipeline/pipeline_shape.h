@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -64,11 +65,41 @@ struct MicroBatchPass {
   std::int64_t micro_batch;
   bool operator==(const MicroBatchPass&) const = default;
 };
-/// The passes of a stage's slot, in its order (pipeline_plan.h has the orders).
-/// @param slots of the stage  @param slot of these  @param micro_batches in all
-std::vector<MicroBatchPass> order_of_passes(const PipelineShape& shape, std::uint32_t slots_before,
-                                            std::uint32_t slots, std::uint32_t slot,
-                                            std::int64_t micro_batches);
+/// The passes of a stage's slot, one after the other in its order (pipeline_plan.h has the orders).
+class PassOrder {
+ public:
+  /// @param slots of the stage  @param slot of these  @param micro_batches in all
+  PassOrder(const PipelineShape& shape, std::uint32_t slots_before, std::uint32_t slots, std::uint32_t slot,
+            std::int64_t micro_batches);
+
+  std::int64_t size() const { return 2 * own_; }
+  std::int64_t passed() const { return forward_ + backward_; }
+  /// @pre passed() < size()
+  MicroBatchPass next() const {
+    if (!is_forward_next()) return {true, micro_batch(last_first_ ? own_ - 1 - backward_ : backward_)};
+    return {false, micro_batch(forward_)};
+  }
+  void pass() { ++(is_forward_next() ? forward_ : backward_); }
+
+  /// How many passes come first with fewer micro-batches too, without the last of these: that may differ though it is the
+  /// same one (Recompute::except_last). @pre the slot has fewer of them then
+  std::int64_t in_common_with(std::int64_t micro_batches) const;
+  /// The same place in the order of fewer micro-batches. @pre passed() <= in_common_with(micro_batches)
+  PassOrder with(std::int64_t micro_batches) const;
+
+ private:
+  std::int64_t micro_batch(std::int64_t turn) const { return slot_ + turn * slots_; }
+  std::int64_t own(std::int64_t micro_batches) const {
+    return micro_batches > slot_ ? (micro_batches - slot_ + slots_ - 1) / slots_ : 0;
+  }
+  bool is_forward_next() const { return forward_ < std::min(backward_ + flying_, own_); }
+
+  std::int64_t slots_, slot_;
+  std::int64_t own_;                         ///< micro-batches of the slot
+  std::int64_t flying_;                      ///< forward passes ahead of the first backward pass
+  bool last_first_;                          ///< backward passes begin with the last micro-batch
+  std::int64_t forward_ = 0, backward_ = 0;  ///< passes so far
+};
 
 /// Without flush: micro-batches that each of a stage's slots adds up for one update.
 /// @pre slots_allowed

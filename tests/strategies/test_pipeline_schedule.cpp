@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <random>
+#include <set>
 
 #include "sim/lowering/stages.h"
 #include "sim/replay/replay.h"
@@ -57,7 +59,64 @@ struct IssuedPipeline : PipelineProblem {
   }
 };
 
+std::vector<MicroBatchPass> listed(PassOrder order) {
+  std::vector<MicroBatchPass> passes;
+  for (; order.passed() < order.size(); order.pass()) passes.push_back(order.next());
+  return passes;
+}
+
 }  // namespace
+
+TEST_CASE(
+    "a slot's passes: each of its micro-batches forward and then backward, no more under way than it may "
+    "hold, "
+    "and as many in common with fewer micro-batches as it says [law]") {
+  int steady = 0;
+  for (unsigned seed = 1; seed <= 500; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    const auto pick = [&](std::int64_t least, std::int64_t most) {
+      return std::uniform_int_distribution(least, most)(random);
+    };
+    PipelineShape shape;
+    shape.slots.resize(static_cast<std::size_t>(pick(1, 8)));
+    shape.stages = static_cast<std::uint32_t>(pick(1, 2));
+    shape.micro_batches = pick(1, 40);
+    shape.schedule = static_cast<PipelineSchedule>(pick(0, 2));
+    const auto all_slots = static_cast<std::int64_t>(shape.slots.size());
+    const auto before = static_cast<std::uint32_t>(pick(0, all_slots - 1));
+    const auto slots = static_cast<std::uint32_t>(pick(1, all_slots - before));
+    const auto slot = static_cast<std::uint32_t>(pick(0, slots - 1));
+    const auto order_of = [&](std::int64_t micro_batches) {
+      return PassOrder(shape, before, slots, slot, micro_batches);
+    };
+    const std::vector<MicroBatchPass> passes = listed(order_of(shape.micro_batches));
+    std::set<std::int64_t> begun, under_way, own;
+    for (std::int64_t m = slot; m < shape.micro_batches; m += slots) own.insert(m);
+    for (const MicroBatchPass& pass : passes) {
+      if (pass.backward)
+        CHECK(under_way.erase(pass.micro_batch) == 1);
+      else
+        CHECK((begun.insert(pass.micro_batch).second && under_way.insert(pass.micro_batch).second));
+      CHECK(static_cast<std::int64_t>(under_way.size()) <= in_flight(shape, before, slots));
+    }
+    CHECK(begun == own);
+    CHECK(under_way.empty());
+
+    const std::int64_t fewer = shape.micro_batches - slots;  // so that the slot has one less
+    if (fewer <= slot) continue;
+    const std::vector<MicroBatchPass> shorter = listed(order_of(fewer));
+    const auto differs =
+        std::mismatch(shorter.begin(), shorter.end() - 1, passes.begin(), passes.end()).first;
+    const std::int64_t in_common = order_of(shape.micro_batches).in_common_with(fewer);
+    CHECK(in_common == differs - shorter.begin());
+    PassOrder order = order_of(shape.micro_batches);
+    for (std::int64_t pass = 0; pass < in_common; ++pass) order.pass();
+    CHECK(listed(order.with(fewer)) == std::vector(differs, shorter.end()));
+    if (in_common > static_cast<std::int64_t>(own.size())) ++steady;
+  }
+  CHECK(steady > 50);
+}
 
 TEST_CASE(
     "a chain's estimated schedule is what its replay takes, where no messages meet, whatever hosts take to "
