@@ -97,14 +97,14 @@ void CommandLine::add_jobs(CLI::App* sub, std::size_t& jobs) {
 }
 
 void CommandLine::add_progress(CLI::App* sub, Progress::Style& style) {
-  CLI::Option* option =
-      sub->add_option("--progress", style, "auto (default): on a terminal; plain: a line a minute; none")
-          ->transform(CLI::CheckedTransformer(
-                          std::map<std::string, Progress::Style>{{"auto", Progress::Style::automatic},
-                                                                 {"plain", Progress::Style::plain},
-                                                                 {"none", Progress::Style::none}})
-                          .description(""));
-  offers(option, "auto|plain|none", fixed({"auto", "plain", "none"}));
+  const auto choose = [&style](const std::string& name) {
+    style = name == "plain"  ? Progress::Style::plain
+            : name == "none" ? Progress::Style::none
+                             : Progress::Style::automatic;
+  };
+  chooses(sub->add_option_function<std::string>(
+              "--progress", choose, "auto (default): on a terminal; plain: a line a minute; none"),
+          {"auto", "plain", "none"});
 }
 
 }  // namespace convoy::cli

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -85,6 +86,24 @@ TEST_CASE("usage: a command that there is not is named, with the nearest one") {
       "calibrate, "
       "reproduce, validate, doctor, diagnose, from-torch, report, compare, merge, partition (convoy --help "
       "says more)\n");
+}
+
+TEST_CASE("usage: a value that an option does not have is named, with those that it has") {
+  const Workplace place;
+  const auto refused = [&](const std::string& command, const std::string& option, const std::string& of) {
+    CAPTURE(command);
+    for (const char* value : {"plian", "1", ""}) {
+      const Finished finished = place.convoy({command, "x", "--out", "y", option, value});
+      CHECK(finished.exit_code == 2);
+      CHECK(finished.err.starts_with(fmt::format("convoy: {}: there is no '{}'", option, value)));
+      CHECK(finished.err.ends_with(fmt::format("; there are {} (convoy --help says more)\n", of)));
+    }
+  };
+  for (const char* command : {"run", "merge", "plan", "study"})
+    refused(command, "--progress", "auto, plain, none");
+  refused("run", "--network-model", "convoy, simgrid");
+  CHECK(place.convoy({"run", "x", "--progress", "plian"}).err.find("(did you mean 'plain'?)") !=
+        std::string::npos);
 }
 
 TEST_CASE("usage: an option that there is not is named before its value is taken for something else") {
