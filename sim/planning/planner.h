@@ -72,11 +72,11 @@ class Planner {
   /// Candidates that are, without those whose least_values() are known to be above `most`.
   std::vector<std::size_t> open(const Scenario& scenario, double most) const;
   std::vector<std::size_t> open_and_simulated(const Scenario& scenario) const;
-  /// By candidate, what its value of the plan's own objective is not below, as is known when this is first asked:
-  /// bounds only grow.
+  /// By candidate: a lower bound of its value of the plan's own objective, as it is known when this is first asked.
+  /// Bounds only grow, so it stays one.
   const std::vector<double>& least_values() const;
-  /// What least_values() are not above of a candidate that ties with `value` in the scenario: prices apart, what
-  /// scenarios differ in makes no value smaller.
+  /// A candidate that ties with `value` in the scenario has no larger least_values() than this. Apart from prices, a
+  /// scenario changes nothing that makes a value smaller than it is in the plan's own.
   double own_value(const Scenario& scenario, double value) const;
   Standing standing(std::size_t candidate, const Scenario& scenario, const Figures& figures) const;
   /// Figures that no simulation of the candidate goes below, rounding aside.
