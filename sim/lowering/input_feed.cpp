@@ -45,15 +45,18 @@ std::string text_of(const InputSpec& spec, const InputRate& rate, const std::str
 
 /// The device's part of decoding, before each first operation of a program.
 void add_device_part(Role& role, const std::string& first, const InputSpec& spec) {
-  for (Task& task : role.program)
-    for (std::size_t i = 0; i < task.ops.size(); ++i) {
-      if (!reads_images(task.ops[i])) continue;
-      PlanOp decode{"decode" + task.ops[i].name.substr(first.size()), {}, task.ops[i].images, {}, {}};
+  for (Task& task : role.program) {
+    if (std::ranges::none_of(task.ops.get(), reads_images)) continue;
+    std::vector<PlanOp>& ops = task.ops.edit();
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      if (!reads_images(ops[i])) continue;
+      PlanOp decode{"decode" + ops[i].name.substr(first.size()), {}, ops[i].images, {}, {}};
       decode.work.kind = KernelKind::elementwise;
       decode.work.bytes_per_image =
           spec.library.device_bytes_per_image * spec.image_pixels / imagenet_image_pixels;
-      task.ops.insert(task.ops.begin() + static_cast<std::ptrdiff_t>(i++), std::move(decode));
+      ops.insert(ops.begin() + static_cast<std::ptrdiff_t>(i++), std::move(decode));
     }
+  }
 }
 
 /// What crosses the links between a host's memory and its devices for each image: the files themselves where

@@ -59,7 +59,9 @@ struct Task {
   Kind kind = Kind::compute;  ///< decides which of the members below count
   int stream = 0;             ///< index into Role::streams, or no_stream
   std::vector<TaskId> after;  ///< what has to be done before
-  std::vector<PlanOp> ops;    ///< compute on a device
+  SharedList<PlanOp> ops;  ///< compute on a device; tasks that do the same for other micro-batches share them
+  /// The operations are those of a task so many micro-batches before, and have its numbers in their names (name_of).
+  std::int64_t micro_batches_later = 0;
   double seconds = 0;         ///< compute on a host: its length (hosts have no cost model)
   CommId comm = 0;            ///< the other kinds
   /// Compute on a device: a further step begins with this task (Plan::steps). The host begins to issue the

@@ -69,7 +69,7 @@ class Listing {
     const std::int64_t micro_batches = repeats.micro_batches * periods;
     renumber(task.name, micro_batches);
     for (TaskId& before : task.after) before += repeats.tasks * periods;
-    for (PlanOp& op : task.ops) renumber(op.name, micro_batches);
+    task.micro_batches_later += micro_batches;
     if (task.kind != Task::Kind::compute) task.comm = later(task.comm, micro_batches);
     return task;
   }
@@ -135,6 +135,12 @@ std::vector<double> step_bytes(const Plan& plan) {
       bytes[comm.pattern] += times[c] * comm.bytes / plan.steps;
   }
   return bytes;
+}
+
+std::string name_of(const Task& task, const PlanOp& op) {
+  std::string name = op.name;
+  renumber(name, task.micro_batches_later);
+  return name;
 }
 
 Plan with_more_listed(Plan plan, std::uint64_t periods) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "sim/plan/plan.h"
@@ -23,6 +24,9 @@ std::vector<double> times_of_communications(const Plan& plan);
 /// The bytes that the communications of each pattern carry in a step. Those of one pattern in an endless run
 /// are equal.
 std::vector<double> step_bytes(const Plan& plan);
+
+/// An operation's name in a task that has it: with the number of the task's micro-batch.
+std::string name_of(const Task& task, const PlanOp& op);
 
 /// The same step with this many more periods listed in its programs, or with all of them if fewer are left
 /// out. The tasks and messages have the names that they would have had, but other numbers in the lists of the

@@ -250,7 +250,7 @@ std::vector<Span> spans_of(const ReplayResult& result, const Plan& plan, const M
       if (op_times_s[i] == 0) continue;
       const double end_s =
           std::min(start_s + op_times_s[i], times.end_s);  // rounding must not make spans overlap
-      spans.push_back({task.ops[i].name, task.stream, true, start_s, end_s, t, &task.ops[i]});
+      spans.push_back({name_of(task, task.ops[i]), task.stream, true, start_s, end_s, t, &task.ops[i]});
       start_s = end_s;
     }
   }

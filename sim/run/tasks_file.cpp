@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/plan/repetition.h"
 #include "sim/replay/fidelity.h"
 #include "sim/replay/flows.h"
 #include "sim/results/json_writer.h"
@@ -223,11 +224,11 @@ class TasksWriter {
     else if (kinds.empty())
       json_.field("seconds", task.seconds), does(task.meaning);
     else
-      list("ops", task.ops.size(), [&](std::size_t i) { operation(task.ops[i], kinds); });
+      list("ops", task.ops.size(), [&](std::size_t i) { operation(task, task.ops[i], kinds); });
   }
 
-  void operation(const PlanOp& op, const std::vector<std::uint32_t>& kinds) {
-    json_.field("name", op.name);
+  void operation(const Task& task, const PlanOp& op, const std::vector<std::uint32_t>& kinds) {
+    json_.field("name", name_of(task, op));
     json_.field("images", op.images);
     const auto by_kind = [&](std::string_view name, const auto& seconds) {
       json_.key(name);

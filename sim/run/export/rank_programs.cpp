@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "sim/plan/repetition.h"
 #include "sim/replay/fidelity.h"
 #include "sim/replay/flows.h"
 
@@ -129,7 +130,7 @@ class RankProgramMaker {
       if (pending_s_ > 0)
         issued_ = add({.kind = RankStep::Kind::issue,
                        .on_host = true,
-                       .name = op.name,
+                       .name = name_of(task, op),
                        .seconds = std::exchange(pending_s_, 0),
                        .queue = 1,
                        .after = issued_});
@@ -138,7 +139,7 @@ class RankProgramMaker {
       std::sort(after.begin(), after.end());
       after.erase(std::unique(after.begin(), after.end()), after.end());
       after = add({.kind = RankStep::Kind::compute,
-                   .name = op.name,
+                   .name = name_of(task, op),
                    .seconds = time_s * role_.slowdown / device.speed,
                    .flops = op.work.flops_per_image * op.images + op.work.flops_fixed,
                    .bytes = (op.work.bytes_per_image + op.work.aside_bytes_per_image) * op.images +
