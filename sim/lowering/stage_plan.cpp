@@ -17,6 +17,7 @@
 #include "sim/lowering/service_rule.h"
 #include "sim/lowering/stage_messages.h"
 #include "sim/plan/program_key.h"
+#include "sim/plan/repetition.h"
 
 namespace convoy::inline lowering {
 
@@ -97,6 +98,7 @@ class StagePlanner {
     if (passes_.endless) end_endless();
     if (averages_ && !averages_->exchanges().empty())
       plan_.course = service_of_peers(averages_->exchanges(), plan_, machine_, cost_, images_of_devices());
+    if (passes_.repeats) plan_ = with_more_listed(std::move(plan_), passes_.repeats->copied);
     return {std::move(plan_), std::move(report_)};
   }
 

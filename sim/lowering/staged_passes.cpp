@@ -16,7 +16,9 @@ std::optional<RepeatedPasses> repeated_passes(std::int64_t micro_batches, std::i
   if (micro_batches < fewest || left_out <= 0 ||
       micro_batches < least_saving * (micro_batches - left_out * period))
     return std::nullopt;
-  return RepeatedPasses{period, static_cast<std::uint32_t>(listed), static_cast<std::uint64_t>(left_out)};
+  constexpr std::int64_t made = 2;  // the others are like the second
+  return RepeatedPasses{period, made, static_cast<std::uint64_t>(left_out + listed - made),
+                        static_cast<std::uint32_t>(listed - made)};
 }
 
 void begin_meaning(StagedPasses& passes, const Machine& machine, Plan& plan) {

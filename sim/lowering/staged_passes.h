@@ -46,6 +46,7 @@ struct RepeatedPasses {
   std::int64_t micro_batches = 1;  ///< of a period: as many for every slot of a stage
   std::uint32_t listed = 0;
   std::uint64_t left_out = 0;
+  std::uint32_t copied = 0;  ///< of those left out: the plan lists them as copies of the last listed one
   bool operator==(const RepeatedPasses&) const = default;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sim/plan/program_times.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -79,7 +80,16 @@ std::vector<double> times_of(const TimedProgram& timed) {
   const std::shared_ptr<LastTimes> kept = last_times(timed);
   TimesByWork times(timed);
   std::vector<double> times_s;
-  for (const Task& task : timed.program)
+  std::unordered_map<const PlanOp*, std::size_t> begin_of;  // of the times of operations that tasks share
+  for (const Task& task : timed.program) {
+    if (task.ops.empty()) continue;
+    const auto [begin, fresh] = begin_of.try_emplace(&task.ops.front(), times_s.size());
+    if (!fresh) {
+      times_s.resize(times_s.size() + task.ops.size());
+      std::copy_n(times_s.begin() + static_cast<std::ptrdiff_t>(begin->second), task.ops.size(),
+                  times_s.end() - static_cast<std::ptrdiff_t>(task.ops.size()));
+      continue;
+    }
     for (const PlanOp& op : task.ops) {
       if (op.operation >= most_kept) {  // or is none of the graph's
         times_s.push_back(times.time_s(op.work, op.images));
@@ -91,6 +101,7 @@ std::vector<double> times_of(const TimedProgram& timed) {
         last = {op.work, op.images, times.time_s(op.work, op.images)};
       times_s.push_back(last.time_s);
     }
+  }
   return times_s;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <stdexcept>
 
 #include "sim/plan/program_key.h"
@@ -44,6 +45,16 @@ struct CheckedProgram : ProgramKey {
   bool operator==(const CheckedProgram&) const = default;
 };
 
+void validate_operations(const Task& task) {
+  for (const PlanOp& op : task.ops) {
+    require(is_size(op.images), "operation '{}' on {} images", op.name, op.images);
+    for (const std::vector<MemoryDelta>* deltas : {&op.allocates, &op.frees})
+      for (const MemoryDelta& delta : *deltas)
+        require(is_size(delta.bytes) && delta.bytes > 0, "operation '{}' allocates or frees {} bytes",
+                op.name, delta.bytes);
+  }
+}
+
 void validate_task(const Plan& plan, const Role& role, TaskId id, bool devices) {
   const Task& task = role.program[id];
   require(task.stream == Task::no_stream ||
@@ -57,13 +68,6 @@ void validate_task(const Plan& plan, const Role& role, TaskId id, bool devices) 
     require(devices ? task.seconds == 0 : task.ops.empty(),
             "task '{}' of role '{}': devices run operations, hosts take seconds", task.name, role.name);
     require(is_size(task.seconds), "task '{}' takes {} s", task.name, task.seconds);
-    for (const PlanOp& op : task.ops) {
-      require(is_size(op.images), "operation '{}' on {} images", op.name, op.images);
-      for (const std::vector<MemoryDelta>* deltas : {&op.allocates, &op.frees})
-        for (const MemoryDelta& delta : *deltas)
-          require(is_size(delta.bytes) && delta.bytes > 0, "operation '{}' allocates or frees {} bytes",
-                  op.name, delta.bytes);
-    }
     return;
   }
   require(task.comm < plan.communications.size(), "task '{}' uses communication {} of {}", task.name,
@@ -256,7 +260,12 @@ void validate(const Plan& plan, const Machine& machine) {
       has_role[e] = 1;
     }
     memo.of({{role.program}, role.streams.size(), plan.communications.size(), devices}, [&](const auto&) {
-      for (TaskId t = 0; t < role.program.size(); ++t) validate_task(plan, role, t, devices);
+      std::set<const std::vector<PlanOp>*> sound;  // tasks share them
+      for (TaskId t = 0; t < role.program.size(); ++t) {
+        validate_task(plan, role, t, devices);
+        if (const Task& task = role.program[t]; sound.insert(&task.ops.get()).second)
+          validate_operations(task);
+      }
       validate_used_once(plan, role);
       return true;
     });

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "strategies/pipeline/pipeline_schedule.h"
@@ -23,18 +24,19 @@ struct Price {
 
 /// What `balanced` asks for: computing and being issued to alone, then bytes.
 struct ComputePricing {
-  const PipelineCosts& costs;
+  StagePrices& prices;
   struct Site {
-    PipelineCosts::Place place;
+    const StagePrices::Site& known;
+    std::uint32_t slots;
   };
-  Site site(std::uint32_t before, std::uint32_t slots) const { return {costs.place(before, slots)}; }
+  Site site(std::uint32_t before, std::uint32_t slots) const { return {prices.site(before, slots), slots}; }
   /// A stage of units [begin, end), followed by stages that sum up to rest_s.
   Price operator()(const Site& site, std::uint32_t begin, std::uint32_t end, double /*rest_s*/) const {
-    const PipelineCosts::StageCost cost = costs.times(begin, end, site.place);
-    const double share_s = cost.busy_s() / site.place.slots;
-    return {cost.messages_s, share_s, share_s};
+    const StagePrices::Price price = prices.price(site.known, begin, end);
+    const double share_s = price.busy_s / site.slots;
+    return {price.messages_s, share_s, share_s};
   }
-  bool takes(std::uint32_t slots) const { return slots_allowed(costs.shape(), slots); }
+  bool takes(std::uint32_t slots) const { return slots_allowed(prices.costs().shape(), slots); }
   bool allows(const Site&, std::uint32_t, std::uint32_t) const { return true; }
 };
 
@@ -237,8 +239,8 @@ std::vector<StageChoice> even(const PipelineCosts& costs) {
   return result;
 }
 
-std::vector<StageChoice> balanced(const PipelineCosts& costs) {
-  Search<ComputePricing> search(costs, {costs});
+std::vector<StageChoice> balanced(StagePrices& prices) {
+  Search<ComputePricing> search(prices.costs(), {prices});
   const std::optional<Found> fastest = search.fastest();
   return fastest ? search.cheapest(fastest->interval_s)->stages : std::vector<StageChoice>{};
 }
@@ -268,7 +270,8 @@ class ScheduleSearch {
 
  private:
   static constexpr double least_gain = 1e-9;  ///< relative; cuts that are closer are equally good
-  /// Of all cuts that are considered, of which those that a bound rules out are not gone through: up to some tens of ms.
+  /// Of all cuts that are considered, of which those that a bound rules out, or that were considered before, are not gone
+  /// through: up to some tens of ms.
   static constexpr std::int64_t most_passes = 2'000'000;
   /// Whether a cut does not fit in memory, and its schedule.
   using Value = std::pair<bool, double>;
@@ -282,6 +285,7 @@ class ScheduleSearch {
   bool consider(const std::vector<StageChoice>& stages) {
     if (!costs_.may_begin(stages)) return false;
     passes_ += 2 * walked_micro_batches(costs_.shape(), stages) * costs_.shape().stages;
+    if (!considered_.insert(stages).second) return false;  // the best is at least as good
     const bool too_large = !costs_.fits(stages);
     if (!is_better({too_large, least_schedule_s(costs_, stages)})) return false;
     const Value value{too_large, schedule_s(costs_, stages)};
@@ -325,6 +329,7 @@ class ScheduleSearch {
 
   const PipelineCosts& costs_;
   std::vector<StageChoice> best_;
+  std::set<std::vector<StageChoice>> considered_;
   StageCut begun_from_ = StageCut::optimal;
   Value value_;
   std::int64_t passes_ = 0;
@@ -338,7 +343,7 @@ CutPipeline optimal(const PipelineCosts& costs) {
   search.begin_from(least, StageCut::optimal);
   const bool slots_are_given =
       !costs.shape().stage_slots.empty() || costs.shape().stages == costs.slot_count();
-  if (slots_are_given) search.begin_from(balanced(costs), StageCut::balanced);
+  if (slots_are_given) search.begin_from(balanced(prices), StageCut::balanced);
   std::vector<StageChoice> equal = even(costs);
   for (std::size_t s = 0; s < least.size(); ++s) equal[s].slots = least[s].slots;
   search.begin_from(equal, StageCut::even);
@@ -361,8 +366,10 @@ CutPipeline partition_pipeline(StageCut method, const PipelineCosts& costs) {
   switch (method) {
     case StageCut::even:
       return {even(costs), method};
-    case StageCut::balanced:
-      return {balanced(costs), method};
+    case StageCut::balanced: {
+      StagePrices prices(costs);
+      return {balanced(prices), method};
+    }
     case StageCut::optimal:
       break;
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <compare>
 #include <cstdint>
 #include <vector>
 
@@ -42,7 +43,7 @@ struct PipelineShape {
 /// A stage of a cut pipeline: units from first_unit to the next stage's, on the next `slots` slots.
 struct StageChoice {
   std::uint32_t first_unit, slots;
-  bool operator==(const StageChoice&) const = default;
+  auto operator<=>(const StageChoice&) const = default;
 };
 
 /// Whether a stage may take so many slots. With a flush each must have a micro-batch; without, all must have

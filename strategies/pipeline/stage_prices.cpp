@@ -44,7 +44,7 @@ StagePrices::Price StagePrices::priced(const PipelineCosts::Place& place, std::u
                                        std::uint32_t end) {
   ++count_priced_;
   const PipelineCosts::StageCost cost = costs_.times(begin, end, place);
-  return {cost.sum_s(), cost.interval_s, cost.compute_s};
+  return {cost.sum_s(), cost.interval_s, cost.compute_s, cost.busy_s(), cost.messages_s};
 }
 
 bool StagePrices::fits(const Site& site, std::uint32_t begin, std::uint32_t end) {

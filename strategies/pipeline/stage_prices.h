@@ -17,6 +17,7 @@ class StagePrices {
   struct Price {
     double sum_s = std::numeric_limits<double>::quiet_NaN();  ///< StageCost::sum_s; no number: not yet known
     double interval_s = 0, compute_s = 0;
+    double busy_s = 0, messages_s = 0;  ///< StageCost's
   };
   /// Stages on the same slots.
   struct Site {
