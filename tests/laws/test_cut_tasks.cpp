@@ -30,7 +30,8 @@ std::pair<Task, Task> cut(const Task& task, Dice& dice) {
   second.name += " (2)";
   const auto at = task.ops.empty() ? 0 : dice.between(1, static_cast<int>(task.ops.size()) - 1);
   first.ops.resize(static_cast<std::size_t>(at));
-  second.ops.erase(second.ops.begin(), second.ops.begin() + at);
+  std::vector<PlanOp>& rest = second.ops.edit();
+  rest.erase(rest.begin(), rest.begin() + at);
   first.seconds = task.seconds * 0.3;
   second.seconds = task.seconds - first.seconds;
   second.begins_step = false;

@@ -93,7 +93,7 @@ void check_same_programs(const Plan& a, const Plan& b) {
       REQUIRE(one[t].after == other[t].after);
       REQUIRE(one[t].ops.size() == other[t].ops.size());
       for (std::size_t i = 0; i < one[t].ops.size(); ++i) {
-        REQUIRE(one[t].ops[i].name == other[t].ops[i].name);
+        REQUIRE(name_of(one[t], one[t].ops[i]) == name_of(other[t], other[t].ops[i]));
         CHECK((one[t].ops[i].images == other[t].ops[i].images &&
                one[t].ops[i].operation == other[t].ops[i].operation));
         check_same_deltas(one[t].ops[i].allocates, other[t].ops[i].allocates);

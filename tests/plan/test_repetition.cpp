@@ -63,7 +63,12 @@ TEST_CASE("repetition: periods are listed with the numbers that they have") {
   // Periods 0 to 3 were listed; then 4 and 5, and what was 4 is 6.
   CHECK(first[9].name == "make #4");
   CHECK(first[11].name == "make #5");
-  CHECK(first[11].ops.front().name == "make #5");
+  CHECK(name_of(first[11], first[11].ops.front()) == "make #5");
+  CHECK(name_of(first[13], first[13].ops.front()) == "make #6");
+  CHECK(first[9].ops == first[7].ops);  // shared with the last period that was there
+  CHECK(first[11].ops == first[7].ops);
+  CHECK(first[13].ops != first[7].ops);  // of what follows it
+  CHECK(name_of(first[15], first[15].ops.front()) == plan.roles[0].program[11].ops.front().name);
   CHECK(first[12].after == std::vector<TaskId>{11});
   CHECK(first[13].name == "make #6");
   CHECK(first[14].after == std::vector<TaskId>{13});

@@ -195,7 +195,7 @@ std::string drop_operation(Plan& plan, Dice& dice) {
   const PlanOp* op = pick_op(plan, dice, index, task);
   if (!op) return "";
   const std::string name = op->name;
-  task->ops.erase(task->ops.begin() + static_cast<std::ptrdiff_t>(index));
+  task->ops.edit().erase(task->ops.begin() + static_cast<std::ptrdiff_t>(index));
   return name;
 }
 
@@ -320,7 +320,7 @@ std::string drop_update(Plan& plan, const TrainingGraph& graph, Dice& dice) {
         if (updates(task.ops[i]) == layer) found.emplace_back(&task, i);
     if (found.empty()) continue;
     const auto [task, index] = found.back();
-    task->ops.erase(task->ops.begin() + static_cast<std::ptrdiff_t>(index));
+    task->ops.edit().erase(task->ops.begin() + static_cast<std::ptrdiff_t>(index));
   }
   return graph.model.layers[layer].name;
 }

@@ -139,7 +139,7 @@ TEST_CASE("proof: a use of shared parameters whose gradient is left out is refut
     for (Role& role : plan.roles)
       for (Task& task : role.program)
         dropped += std::erase_if(
-            task.ops, [](const PlanOp& op) { return op.name.starts_with("head1.weight_gradient"); });
+            task.ops.edit(), [](const PlanOp& op) { return op.name.starts_with("head1.weight_gradient"); });
     CHECK(dropped > 0);
     const Proof proof = proof_of_shared(it, plan);
     CHECK(proof.outcome == Proof::Outcome::refuted);

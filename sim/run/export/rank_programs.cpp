@@ -103,7 +103,7 @@ class RankProgramMaker {
   }
 
   /// What so many steps wait for instead of all of `after`: one step, where they have fewer waits then.
-  Steps joined(Steps after, std::size_t steps_to_come, std::string_view name) {
+  Steps joined(Steps after, std::size_t steps_to_come, const std::string& name) {
     if (after.size() * steps_to_come <= after.size() + steps_to_come + 1) return after;
     return add(
         {.kind = RankStep::Kind::join, .on_host = true, .name = name, .queue = 2, .after = std::move(after)});

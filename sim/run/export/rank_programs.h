@@ -5,7 +5,7 @@
 #include <limits>
 #include <optional>
 #include <span>
-#include <string_view>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -40,7 +40,7 @@ struct RankStep {
   };
   Kind kind;
   bool on_host = false;   ///< of a device's rank: it is the host that is busy
-  std::string_view name;  ///< of the operation, the task, or the communication
+  std::string name;       ///< of the operation, the task, or the communication
   double seconds = 0;     ///< of issue and compute
   double flops = 0, bytes = 0;
   CommId comm = 0;            ///< of communications
