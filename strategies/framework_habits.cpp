@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 
 #include "sim/base/clean_text.h"
 #include "sim/base/data_path.h"
@@ -12,13 +14,21 @@
 namespace convoy::inline strategies {
 namespace {
 
-constexpr const char* folder = "topologies/catalog/synchronization";
+const std::array<std::string, 2> syncs{"all_reduce", "parameter_server"};  ///< each has a folder
+
+std::string folder_of(const std::string& sync) { return "topologies/catalog/synchronization/" + sync; }
+
+/// @pre one of habit_names
+const YamlNode& file_of(const std::string& name) {
+  const std::vector<std::string>& names = habits_with(syncs.front());
+  return data_yaml(folder_of(std::ranges::binary_search(names, name) ? syncs.front() : syncs.back()), name);
+}
 
 /// The keys of a framework; nullptr if there is no file of it.
 const YamlNode* habit(const std::string& written) {
   const std::string name = meant(written, habit_names());
   if (!std::binary_search(habit_names().begin(), habit_names().end(), name)) return nullptr;
-  const YamlNode& file = data_yaml(folder, name);
+  const YamlNode& file = file_of(name);
   const YamlNode* keys = file.find("strategy");
   if (!keys || !keys->find("sync"))
     throw InputError(file.pos, "strategy: expected a mapping with the key 'sync'");
@@ -32,23 +42,26 @@ bool says(const YamlNode& mapping, const char* key, const std::string& value) {
 
 }  // namespace
 
-const std::vector<std::string>& habit_names() { return data_names(folder); }
+const std::vector<std::string>& habits_with(const std::string& sync) { return data_names(folder_of(sync)); }
+
+const std::vector<std::string>& habit_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const std::string& sync : syncs) std::ranges::copy(habits_with(sync), std::back_inserter(all));
+    std::ranges::sort(all);
+    return all;
+  }();
+  return names;
+}
 
 FrameworkHabit load_habit(const std::string& name, const SourcePos& pos) {
   if (!std::binary_search(habit_names().begin(), habit_names().end(), name))
     throw InputError(pos, fmt::format("unknown framework '{}'{}; there are {}", excerpt(name),
                                       suggestion(name, habit_names()), list_of(habit_names())));
-  YamlMap file(data_yaml(folder, name), "");
+  YamlMap file(file_of(name), "");
   FrameworkHabit loaded{file.text("title"), {}, read_sources(file)};
   for (const auto& [key, value] : habit(name)->entries) loaded.keys.emplace_back(key, to_flow(value));
   return loaded;
-}
-
-std::vector<std::string> habits_with(const std::string& sync) {
-  std::vector<std::string> names;
-  for (const std::string& name : habit_names())
-    if (says(*habit(name), "sync", sync)) names.push_back(name);
-  return names;
 }
 
 YamlNode with_habits(const YamlNode& strategy) {

@@ -12,7 +12,7 @@
 namespace convoy::inline strategies {
 
 /// How a framework or library synchronises replicas, as keys of `kind: data_parallel`: a file each in
-/// topologies/catalog/synchronization, with a source for every key.
+/// topologies/catalog/synchronization/SYNC, with a source for every key.
 
 /// Names of these files, sorted.
 const std::vector<std::string>& habit_names();
@@ -27,8 +27,8 @@ struct FrameworkHabit {
 /// @throws InputError at `pos` for a name that there is not
 FrameworkHabit load_habit(const std::string& name, const SourcePos& pos);
 
-/// The names of those with this `sync`.
-std::vector<std::string> habits_with(const std::string& sync);
+/// The names of those with this `sync`, of which each has a folder. @param sync all_reduce or parameter_server
+const std::vector<std::string>& habits_with(const std::string& sync);
 
 /// The mapping with what its key `like` stands for: every key of the framework that it does not have itself.
 /// Mappings in it likewise (`inner`). One whose `like` is none or unknown, or goes with another `sync`, stays

@@ -44,7 +44,7 @@ bool is_ddp(const GradientSync& sync, Framework framework) {
 /// When the first bucket closes; 0: as the others.
 double first_bucket_bytes(const GradientSync& sync, Framework framework) {
   static const double of_ddp = [] {
-    const YamlNode& ddp = data_yaml("topologies/catalog/synchronization", "ddp");
+    const YamlNode& ddp = data_yaml("topologies/catalog/synchronization/all_reduce", "ddp");
     return YamlMap(*ddp.find("strategy"), "strategy").quantity("first_bucket", Dimension::bytes, true);
   }();
   return sync.first_bucket_bytes.value_or(is_ddp(sync, framework) ? of_ddp : 0);

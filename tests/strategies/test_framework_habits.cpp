@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/base/data_path.h"
 #include "sim/base/input_error.h"
 #include "strategies/framework_habits.h"
@@ -25,8 +27,11 @@ TEST_CASE("what a framework does is what its keys say, and every one of them has
   CHECK(habit_names().size() >= 11);
   for (const std::string& name : habit_names()) {
     CAPTURE(name);
-    const YamlNode& file = data_yaml("topologies/catalog/synchronization", name);
+    const std::string sync =
+        std::ranges::binary_search(habits_with("all_reduce"), name) ? "all_reduce" : "parameter_server";
+    const YamlNode& file = data_yaml("topologies/catalog/synchronization/" + sync, name);
     const YamlNode& keys = *file.find("strategy");
+    CHECK(keys.find("sync")->scalar == sync);
     const YamlNode& sources = *file.find("sources");
     std::string spelled;
     for (const auto& [key, value] : keys.entries) {

@@ -86,7 +86,8 @@ TEST_CASE("every number of the catalogue says how it is known") {
     }
   };
   for (const char* const folder :
-       {"devices", "servers", "clusters", "transports", "input_libraries", "inputs", "synchronization"})
+       {"devices", "servers", "clusters", "transports", "input_libraries", "inputs",
+        "synchronization/all_reduce", "synchronization/parameter_server"})
     for (const std::string& name : data_names(std::string("topologies/catalog/") + folder)) {
       CAPTURE(name);
       const YamlNode file =
