@@ -64,6 +64,16 @@ double doubt_of(const std::vector<Execution>& executions) {
   return mean_s > 0 ? student_t * std::sqrt(variance / count) / mean_s : 0;
 }
 
+/// Its engine is gone when the next measurement begins: with NetworkModel::simgrid there can be one at a time.
+/// @param steps to which those that were measured are added
+Execution measure(const FoldedPlan& folded, const Surroundings& surroundings, const Measurement& measurement,
+                  double& steps) {
+  ServiceRun run(folded, surroundings, measurement);
+  Execution execution = run.run();
+  steps += static_cast<double>(run.steps_measured());
+  return execution;
+}
+
 }  // namespace
 
 Plan with_clients_alone(const Plan& plan) {
@@ -79,21 +89,18 @@ bool are_clients_alone(const Service& service) {
 
 Execution run_service(const FoldedPlan& folded, const Surroundings& surroundings) {
   const Service& service = *folded.plan.service();
-  ServiceRun first(folded, surroundings);
-  std::vector<Execution> executions{first.run()};
+  double steps = 0;
+  std::vector<Execution> executions{measure(folded, surroundings, {}, steps)};
   if (!is_measured_repeatedly(service)) return std::move(executions.front());
   Surroundings unlogged = surroundings;
   unlogged.service_log = nullptr;
   Measurement measurement{.begin_within_s = executions.front().end_s};
-  auto steps = static_cast<double>(first.steps_measured());
   const double messages_a_step = static_cast<double>(service.exchanges.size());
   double doubt = 0;
   while (true) {
     while (executions.size() < measurements) {
       measurement.number = executions.size();
-      ServiceRun another(folded, unlogged, measurement);
-      executions.push_back(another.run());
-      steps += static_cast<double>(another.steps_measured());
+      executions.push_back(measure(folded, unlogged, measurement, steps));
     }
     doubt = doubt_of(executions);
     if (doubt <= wanted_precision || longer * steps * messages_a_step > affordable_messages) break;
