@@ -219,10 +219,7 @@ void PartsProver::add_images(const Buffer& buffer, std::uint32_t layer, const st
   const auto input = std::find(inputs.begin(), inputs.end(), image_input);
   if (input == inputs.end()) return;
   const auto k = static_cast<std::size_t>(input - inputs.begin());
-  const auto read_by = [&](Box work) {
-    work[Box::inputs] = maps_.work(layer)[Box::inputs];
-    return maps_.read(layer, k, work);
-  };
+  const auto read_by = [&](const Box& work) { return maps_.read(layer, k, work); };
   // What a pass that drops it has read is read again.
   const auto first =
       std::find_if(uses.begin(), uses.end(), [](const BufferUse& use) { return !use.is_dropped; });
@@ -244,7 +241,9 @@ PartsProver::BufferUses PartsProver::buffer_uses(const Device& device, Positions
       positions.last[t] = position;
       const OpMeaning* means = meaning_in_graph(meaning_, op);
       if (!means || means->act != Act::compute) continue;
-      positions.of.emplace(std::tuple{t, means->operation, means->micro_batch}, position);
+      positions.of.emplace(std::tuple{t, means->operation, means->micro_batch,
+                                      means->is_dropped ? std::optional(means->pass) : std::nullopt},
+                           position);
       const Operation& operation = graph_.operations[means->operation];
       if (operation.phase == Phase::update) continue;
       const bool is_dropped = means->is_dropped || (operation.phase == Phase::forward && !operation.again &&
@@ -271,7 +270,7 @@ std::vector<PartsProver::UsedElements> PartsProver::elements_used(const Buffer& 
   const std::uint32_t layer = is_tensor ? buffer.layer : graph_.operations[buffer.born].layer;
   if (operation.layer == layer || operation.part == OperationPart::loss) {
     used.push_back({work});
-    used.back().box[Box::inputs] = all_of(1);
+    if (buffer.role != BufferRole::image) used.back().box[Box::inputs] = all_of(1);
   } else if (buffer.role == BufferRole::output) {
     add_read(operation.layer, work, buffer.layer, {}, used);
   } else if (buffer.role == BufferRole::output_gradient) {
@@ -323,7 +322,7 @@ std::size_t PartsProver::there_from(const Device& device, const Positions& posit
     return static_cast<std::size_t>(
         std::lower_bound(begins.begin(), begins.end(), order_.of(device.role).ends[value.task]) -
         begins.begin());
-  const auto made = positions.of.find({value.task, value.maker, value.micro_batch});
+  const auto made = positions.of.find({value.task, value.maker, value.micro_batch, value.pass});
   return made != positions.of.end() ? made->second : positions.last.at(value.task);
 }
 

@@ -249,7 +249,8 @@ class PartsProver : public ParameterParts {
   /// Where a device's operations are, in the order of its program.
   struct Positions {
     std::vector<std::uint32_t> begins;  ///< of the operation's task
-    std::map<std::tuple<TaskId, OpId, std::int64_t>, std::size_t> of;
+    /// By task, operation, micro-batch, and Value::pass of what it makes: a task may run an operation again.
+    std::map<std::tuple<TaskId, OpId, std::int64_t, std::optional<std::uint32_t>>, std::size_t> of;
     std::map<TaskId, std::size_t> last;  ///< of the task
   };
   void check_memory() const;
@@ -284,7 +285,8 @@ class PartsProver : public ParameterParts {
   void add_images(const Buffer& buffer, std::uint32_t layer, const std::vector<BufferUse>& uses,
                   std::vector<NeededBytes>& needed) const;
   BufferUses buffer_uses(const Device& device, Positions& positions) const;
-  /// What the operation has in memory of the buffer: an output that it makes or reads, the gradient of its output.
+  /// What the operation has in memory of the buffer: an output that it makes or reads, the gradient of its output; of images,
+  /// the work that reads them.
   std::vector<UsedElements> elements_used(const Buffer& buffer, const Operation& operation,
                                           const Box& work) const;
   /// What a layer reads of another one by its inputs, straight or through views.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/base/input_error.h"
+#include "sim/lowering/liveness.h"
 #include "sim/prove/prove.h"
 #include "tests/prove/covered.h"
 #include "tests/prove/hybrids.h"
@@ -96,6 +97,62 @@ TEST_CASE("proof: what a hybrid's plan means costs the plan nothing") {
   const HybridExperiment of(dice);
   const lab::Experiment it(of.model, of.cluster, of.strategy, of.batch);
   check_means_nothing_else(plan_with_meaning(it), it.plan());
+}
+
+TEST_CASE("proof: layers that read images by their channels hold these channels of them, and no others") {
+  for (const int devices : {2, 3, 4})
+    for (const int replicas : {1, 2})
+      for (const std::string kind :
+           {"conv2d, out_channels: 6, kernel: 3", "conv2d, out_channels: 6, kernel: 1"}) {
+        CAPTURE(devices);
+        CAPTURE(replicas);
+        CAPTURE(kind);
+        const lab::Experiment it(
+            fmt::format("{{name: net, input: [5, 8, 8], layers: [{{name: in, kind: {}}}, {{name: act, kind: "
+                        "relu}}, {{name: flat, kind: flatten}}, {{name: fc, kind: linear, out_features: "
+                        "10}}]}}",
+                        kind),
+            star(devices * replicas, "1GB/s", "1us"),
+            fmt::format("{{kind: hybrid, conv: channel, fc: replicated, replicas: {}}}", replicas), 4);
+        Plan plan = plan_with_meaning(it);
+        const Proof proof = proof_of(it, plan);
+        CHECK_MESSAGE(proof.outcome == Proof::Outcome::proved, proof.text);
+
+        // One value of the images less than the first layer reads.
+        const auto take_value = [&](std::vector<MemoryDelta>& deltas) {
+          for (MemoryDelta& delta : deltas) {
+            if (delta.memory_class != MemoryClass::activations) continue;
+            delta.bytes -= 4;
+            return true;
+          }
+          return false;
+        };
+        const std::vector<PlanOp*> ops = operations_of(plan.roles.front());
+        const auto first =
+            std::find_if(ops.begin(), ops.end(), [&](PlanOp* op) { return take_value(op->allocates); });
+        REQUIRE(first != ops.end());
+        REQUIRE(std::any_of(ops.rbegin(), ops.rend(), [&](PlanOp* op) { return take_value(op->frees); }));
+        CHECK(proof_of(it, plan).outcome == Proof::Outcome::refuted);
+      }
+}
+
+// Without messages both passes are one task.
+TEST_CASE("proof: a stage of one device runs its forward pass again, and keeps nothing of the first") {
+  for (const int micro_batches : {1, 2})
+    for (const char* schedule : {"1f1b", "gpipe"}) {
+      CAPTURE(micro_batches);
+      CAPTURE(schedule);
+      const lab::Experiment it(
+          "{name: net, input: [3, 8, 8], layers: [{name: in, kind: conv2d, out_channels: 8, kernel: 3}, "
+          "{name: flat, kind: flatten}, {name: fc, kind: linear, out_features: 10}]}",
+          star(1, "1GB/s", "1us"),
+          fmt::format("{{kind: pipeline, micro_batches: {}, schedule: {}, recompute: always, inner: {{kind: "
+                      "hybrid, conv: filter, fc: filter}}}}",
+                      micro_batches, schedule),
+          4);
+      const Proof proof = proof_of(it, plan_with_meaning(it));
+      CHECK_MESSAGE(proof.outcome == Proof::Outcome::proved, proof.text);
+    }
 }
 
 TEST_CASE("proof: networks of the zoo as hybrids") {
