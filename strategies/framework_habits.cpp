@@ -14,7 +14,7 @@
 namespace convoy::inline strategies {
 namespace {
 
-const std::array<std::string, 2> syncs{"all_reduce", "parameter_server"};  ///< each has a folder
+constexpr std::array syncs{"all_reduce", "parameter_server"};  ///< each has a folder
 
 std::string folder_of(const std::string& sync) { return "topologies/catalog/synchronization/" + sync; }
 
@@ -47,7 +47,7 @@ const std::vector<std::string>& habits_with(const std::string& sync) { return da
 const std::vector<std::string>& habit_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
-    for (const std::string& sync : syncs) std::ranges::copy(habits_with(sync), std::back_inserter(all));
+    for (const char* sync : syncs) std::ranges::copy(habits_with(sync), std::back_inserter(all));
     std::ranges::sort(all);
     return all;
   }();

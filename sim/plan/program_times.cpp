@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "sim/plan/program_times.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -80,16 +79,14 @@ std::vector<double> times_of(const TimedProgram& timed) {
   const std::shared_ptr<LastTimes> kept = last_times(timed);
   TimesByWork times(timed);
   std::vector<double> times_s;
-  std::unordered_map<const PlanOp*, std::size_t> begin_of;  // of the times of operations that tasks share
+  std::unordered_map<const std::vector<PlanOp>*, std::size_t>
+      shared;  // where the times of their operations begin
   for (const Task& task : timed.program) {
-    if (task.ops.empty()) continue;
-    const auto [begin, fresh] = begin_of.try_emplace(&task.ops.front(), times_s.size());
-    if (!fresh) {
-      times_s.resize(times_s.size() + task.ops.size());
-      std::copy_n(times_s.begin() + static_cast<std::ptrdiff_t>(begin->second), task.ops.size(),
-                  times_s.end() - static_cast<std::ptrdiff_t>(task.ops.size()));
-      continue;
-    }
+    if (task.ops.is_shared())
+      if (const auto [begin, fresh] = shared.try_emplace(&task.ops.get(), times_s.size()); !fresh) {
+        for (std::size_t i = 0; i < task.ops.size(); ++i) times_s.push_back(times_s[begin->second + i]);
+        continue;
+      }
     for (const PlanOp& op : task.ops) {
       if (op.operation >= most_kept) {  // or is none of the graph's
         times_s.push_back(times.time_s(op.work, op.images));

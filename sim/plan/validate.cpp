@@ -260,11 +260,11 @@ void validate(const Plan& plan, const Machine& machine) {
       has_role[e] = 1;
     }
     memo.of({{role.program}, role.streams.size(), plan.communications.size(), devices}, [&](const auto&) {
-      std::set<const std::vector<PlanOp>*> sound;  // tasks share them
+      std::set<const std::vector<PlanOp>*> sound;  // of those that tasks share
       for (TaskId t = 0; t < role.program.size(); ++t) {
         validate_task(plan, role, t, devices);
-        if (const Task& task = role.program[t]; sound.insert(&task.ops.get()).second)
-          validate_operations(task);
+        const Task& task = role.program[t];
+        if (!task.ops.is_shared() || sound.insert(&task.ops.get()).second) validate_operations(task);
       }
       validate_used_once(plan, role);
       return true;
