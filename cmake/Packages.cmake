@@ -85,7 +85,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libconvoy-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
-    "convoy (= ${PROJECT_VERSION}), libboost-dev, libboost-graph-dev, libcli11-dev, libeigen3-dev, libfmt-dev, libmetis-dev, libmuparser-dev, libprotobuf-dev, libscotch-dev, libsimdjson-dev, libsimgrid-dev, libsqlite3-dev, libssl-dev, libxml2-dev, libyaml-cpp-dev, libzstd-dev, nlohmann-json3-dev, pkg-config, zlib1g-dev")
+    "convoy (= ${PROJECT_VERSION}), libboost-dev, libboost-graph-dev, libcli11-dev, libeigen3-dev, libfmt-dev, libmetis-dev, libmuparser-dev, libprotobuf-dev, libscotch-dev, libsimdjson-dev, libsimgrid-dev, libsqlite3-dev, libxml2-dev, libyaml-cpp-dev, libzstd-dev, nettle-dev, nlohmann-json3-dev, pkg-config, zlib1g-dev")
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "Predicts how training a convolutional network on many devices will perform.
 
 This package has the library that the program convoy is made of, with its

@@ -2,28 +2,23 @@
 #include "sim/base/digest.h"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
+#include <nettle/base64.h>
 
-#include <array>
-#include <stdexcept>
+#include <cstdint>
 
 namespace convoy::inline base {
 namespace {
 
-void expect_digest(int done) {
-  if (done != 1) throw std::runtime_error("OpenSSL has no SHA-256");
+const std::uint8_t* octets(std::string_view bytes) {
+  return reinterpret_cast<const std::uint8_t*>(bytes.data());
 }
 
 }  // namespace
 
-void Sha256::Free::operator()(evp_md_ctx_st* context) const { EVP_MD_CTX_free(context); }
-
-Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
-  expect_digest(context_ ? EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) : 0);
-}
+Sha256::Sha256() { sha256_init(&context_); }
 
 Sha256& Sha256::add(std::string_view bytes) {
-  expect_digest(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()));
+  sha256_update(&context_, bytes.size(), octets(bytes));
   return *this;
 }
 
@@ -33,10 +28,9 @@ Sha256& Sha256::add_field(std::string_view text) {
 }
 
 std::string Sha256::bytes() {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  expect_digest(EVP_DigestFinal_ex(context_.get(), digest.data(), &size));
-  return {digest.begin(), digest.begin() + size};
+  std::string digest(SHA256_DIGEST_SIZE, '\0');
+  sha256_digest(&context_, digest.size(), reinterpret_cast<std::uint8_t*>(digest.data()));
+  return digest;
 }
 
 std::string Sha256::text() {
@@ -52,12 +46,10 @@ std::string Sha256::text() {
 std::string sha256(std::string_view bytes) { return Sha256().add(bytes).text(); }
 
 std::string sha256_base64(std::string_view bytes) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  expect_digest(EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr));
-  std::array<unsigned char, 2 * EVP_MAX_MD_SIZE> text{};
-  const int length = EVP_EncodeBlock(text.data(), digest.data(), static_cast<int>(size));
-  return {text.begin(), text.begin() + length};
+  const std::string digest = Sha256().add(bytes).bytes();
+  std::string text(BASE64_ENCODE_RAW_LENGTH(digest.size()), '\0');
+  base64_encode_raw(text.data(), digest.size(), octets(digest));
+  return text;
 }
 
 }  // namespace convoy::base

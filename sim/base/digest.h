@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
-#include <memory>
+#include <nettle/sha2.h>
+
 #include <string>
 #include <string_view>
-
-struct evp_md_ctx_st;  // of OpenSSL
 
 namespace convoy::inline base {
 
@@ -23,10 +21,7 @@ class Sha256 {
   std::string bytes();
 
  private:
-  struct Free {
-    void operator()(evp_md_ctx_st* context) const;
-  };
-  std::unique_ptr<evp_md_ctx_st, Free> context_;
+  sha256_ctx context_;
 };
 
 /// SHA-256 in lower-case hexadecimal.
