@@ -57,7 +57,7 @@ void GradientProver::check_averaged(std::size_t p, const std::vector<std::uint32
       if (use.averages.empty() && use.sums.empty())
         throw Refuted(fmt::format("{}: {} is in a message that goes nowhere", role, name));
     }
-    if (buckets != (members.size() > 1 ? 1 : 0))
+    if (buckets != (members.size() > 1 ? 1 : 0) && (buckets > 0 || !is_summed_by_all(r, p, members.size())))
       throw Refuted(fmt::format("{}: {} is averaged in {} messages", role, name, buckets));
     if (uses_[r].buckets_of[p].size() == buckets) check_own_images(r, std::nullopt);
     if (r == roles.front())
@@ -71,6 +71,14 @@ void GradientProver::check_averaged(std::size_t p, const std::vector<std::uint32
     else
       check_neighbours(p, comms, roles, members);
   }
+}
+
+bool GradientProver::is_summed_by_all(std::uint32_t r, std::size_t p, std::size_t replicas) {
+  for (const std::uint32_t id : uses_[r].buckets_of[p])
+    for (const TaskId t : uses_[r].buckets[id].sums)
+      for (const std::vector<EndpointId>& group : rounds_.check_rounds_of(plan_.roles[r].program[t].comm))
+        if (group.size() == replicas) return true;
+  return false;
 }
 
 void GradientProver::check_neighbours(std::size_t p, const std::vector<CommId>& comms,

@@ -102,6 +102,9 @@ class GradientProver {
   /// A parameter of which there are several replicas is averaged in one bucket, the same on all of them;
   /// gradients of it are summed over groups of them, if at all, and are the mean of all images of the group.
   void check_averaged(std::size_t p, const std::vector<std::uint32_t>& roles);
+  /// Whether one sum of gradients is of all replicas of a parameter (the devices of the only host), so that there is nothing
+  /// to average.
+  bool is_summed_by_all(std::uint32_t r, std::size_t p, std::size_t replicas);
   /// Those who are together in messages with neighbours have the same parameters: they sum their gradients.
   void check_neighbours(std::size_t p, const std::vector<CommId>& comms,
                         const std::vector<std::uint32_t>& roles, const std::vector<EndpointId>& members);

@@ -83,6 +83,31 @@ TEST_CASE("proof: factors, signs, local SGD and gossip are proved, and it is sai
   }
 }
 
+TEST_CASE(
+    "proof: hosts that gossip have nothing to average where there is one, whose devices sum all gradients") {
+  std::string one_host = summing_hosts;
+  one_host.replace(one_host.find("count: 2"), 8, "count: 1");
+  for (const char* graph : {"ring", "exponential", "one_peer"}) {
+    CAPTURE(graph);
+    const lab::Experiment it(
+        small_blocks(), one_host,
+        fmt::format("{{kind: data_parallel, sync: gossip, neighbours: {}, sum_in_hosts: true}}", graph), 4);
+    Plan plan = plan_with_meaning(it);
+    const Proof proof = summing_proof(it, plan);
+    CHECK_MESSAGE(proof.outcome == Proof::Outcome::proved, proof.text);
+    // Sums of half of the devices leave something to average.
+    for (Pattern& pattern : plan.patterns) {
+      std::vector<std::vector<EndpointId>> halves;
+      for (const std::vector<EndpointId>& group : pattern.groups) {
+        const auto middle = group.begin() + static_cast<std::ptrdiff_t>(group.size() / 2);
+        halves.insert(halves.end(), {{group.begin(), middle}, {middle, group.end()}});
+      }
+      pattern.groups = std::move(halves);
+    }
+    CHECK(summing_proof(it, plan).outcome != Proof::Outcome::proved);
+  }
+}
+
 namespace {
 
 /// A mistake in one role's program (or in the plan). @return false: there is no place for it
