@@ -192,10 +192,27 @@ double given_s(const VariabilitySpec::Failures& failures, double work_s) {
   return lost_s;
 }
 
+/// Failures that all repetitions may draw together, a few seconds of them. Where hosts fail before they reach the next
+/// checkpoint, their number grows without bounds, and training would not end.
+constexpr double most_drawn_failures = 1e8;
+
 /// Epochs with failures: one is drawn for every repetition, and the expected values are computed.
+/// @throws InputError where too many failures would have to be drawn
 void add_failures(const VariabilitySpec& spec, double hosts, double work_s, VariabilityResult& result) {
   const VariabilitySpec::Failures& failures = *spec.failures;
   const Faults faults{failures.per_host_s, 1};
+  const RunEstimate expected = expected_run(faults, failures.recovery, hosts, work_s);
+  if (!(expected.events * static_cast<double>(spec.runs) <= most_drawn_failures))
+    throw InputError(failures.pos,
+                     fmt::format("variability.failures: a host fails every {}, and from one checkpoint to "
+                                 "the next training needs {} "
+                                 "without a failure: {:.2g} failures an epoch are expected, in {} "
+                                 "repetitions; at most {:.0g} in all "
+                                 "are drawn",
+                                 format_time(1 / faults.events_per_s(hosts)),
+                                 format_time(checkpoint_interval_s(faults, failures.recovery, hosts, work_s) +
+                                             failures.recovery.checkpoint_s),
+                                 expected.events, spec.runs, most_drawn_failures));
   const double beside_s = given_s(failures, work_s);
   double count = 0;
   for (const VariabilitySpec::Failures::Given& given : failures.given) count += given.at_s < work_s ? 1 : 0;
@@ -210,7 +227,7 @@ void add_failures(const VariabilitySpec& spec, double hosts, double work_s, Vari
   const Spread spread = spread_of(std::move(times));
   result.epoch_time_s = spread.mean;
   result.epoch_time_interval_s = spread.range;
-  result.expected_epoch_time_s = expected_run(faults, failures.recovery, hosts, work_s).time_s + beside_s;
+  result.expected_epoch_time_s = expected.time_s + beside_s;
 }
 
 }  // namespace

@@ -233,6 +233,11 @@ TEST_CASE("variability: what is wrong is said with its place") {
   CHECK(variability_error("{failures: {per_host_day: 1, checkpoint: {time: 1s, every: 1h}}}",
                           "{batch_per_device: 10}")
             .find("give training.dataset") != std::string::npos);
+  // Two hosts of which one fails every 43 ms never get through 2 s: there would be no end to drawing failures.
+  CHECK(variability_error("{failures: {per_host_day: 1e6, checkpoint: {time: 1s, every: 1s}}}",
+                          "{batch_per_device: 10, dataset: {samples: 200000}}")
+            .find("variability.failures: a host fails every 43.2 ms, and from one checkpoint to the next "
+                  "training needs 2 s without a failure") != std::string::npos);
 }
 
 TEST_CASE("variability: a time in a step needs steps that follow one another") {
