@@ -107,7 +107,9 @@ void Explanation::add_to(RunResult& result) const {
   for (const Row& row : rows_) {
     if (!row.family.empty() && best.at(row.family) != &row) continue;
     Counterfactual counterfactual = row.result;
-    if (!row.family.empty()) counterfactual.change = "best " + row.result.change;
+    // What the run has is among the algorithms, and among nothing else.
+    if (!row.family.empty())
+      counterfactual.change = (row.family == "algorithm" ? "best " : "best other ") + row.result.change;
     if (row.family == "algorithm" && !result.algorithms.empty())
       counterfactual.change += fmt::format(" (auto chose {})", fmt::join(result.algorithms, ", "));
     counterfactual.gain_s = gain_s(row);

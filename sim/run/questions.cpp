@@ -118,7 +118,8 @@ class Questions {
     add("batch twice as large").keys = {{path, std::to_string(2 * batch)}};
     Question& half = add("batch half as large");
     half.keys = {{path, std::to_string(batch / 2)}};
-    if (batch < 2) half.refused = "the batch is one image";
+    if (batch % 2 != 0)
+      half.refused = batch == 1 ? "the batch is one image" : fmt::format("{} images cannot be halved", batch);
     Question& accumulated = add("batch twice as large, accumulated in twice as many micro-batches");
     if (has_key("micro_batches"))
       accumulated.keys = {

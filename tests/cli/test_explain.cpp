@@ -182,7 +182,7 @@ TEST_CASE("explain: changes of keys are what a run with these keys says, by step
 TEST_CASE("explain: a loader that binds gains by workers and by its library") {
   const Workplace place;
   place.file("e.yaml",
-             "experiment: e\nmodel: resnet18\ntraining: {batch_per_device: 64, precision: fp16, optimizer: "
+             "experiment: e\nmodel: resnet18\ntraining: {batch_per_device: 63, precision: fp16, optimizer: "
              "momentum, input: {kind: jpeg, library: pil, workers_per_device: 1, cached: true}}\n"
              "cluster: {server: aws-p3.2xlarge, nodes: 1}\nstrategy: {kind: single}\n");
   const Finished finished = place.convoy({"run", "e.yaml", "--explain", "--json"});
@@ -194,8 +194,11 @@ TEST_CASE("explain: a loader that binds gains by workers and by its library") {
   // Twice the workers are twice the rate, as long as there are cores: 4 of them here.
   CHECK(rows.at("twice as many loader workers a device")["step_time_s"].get<double>() ==
         convoy::approx(run["step_time_s"].get<double>() / 2).epsilon(1e-6));
-  CHECK(rows.at("best library")["gain_s"].get<double>() > 0);
+  CHECK(rows.at("best other library")["gain_s"].get<double>() > 0);
   CHECK(run["counterfactuals"][0]["change"] == "input pipeline unlimited");
+  const json& refused = run["refused_changes"];
+  CHECK(std::count(refused.begin(), refused.end(),
+                   json{{"change", "batch half as large"}, {"reason", "63 images cannot be halved"}}) == 1);
 }
 
 namespace {
