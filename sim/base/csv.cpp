@@ -56,6 +56,8 @@ CsvTable::CsvTable(const std::string& file, const std::vector<std::string>& know
   stream.seekg(0);
   std::string line;
   for (int number = 1; std::getline(stream, line); ++number) {
+    // Spreadsheets write a byte order mark at the beginning.
+    if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (line.empty() || line.front() == '#') continue;
     CsvRow row = split(line, file, number);

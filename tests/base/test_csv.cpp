@@ -40,6 +40,12 @@ TEST_CASE("csv: cells by column, quoted or not, comments and empty lines are lef
   CHECK(table.rows()[1][0].pos == SourcePos{"test_csv.csv", 6, 1});
 }
 
+TEST_CASE("csv: a byte order mark is no part of the first column's name") {
+  const CsvTable table = table_of("\xEF\xBB\xBFname,size\na,3\n");
+  REQUIRE(table.rows().size() == 1);
+  CHECK(table.text(table.rows()[0], "name") == "a");
+}
+
 TEST_CASE("csv: a file of 64 MiB is read, and one byte more is refused") {
   const WorkingFile file("test_csv.csv", "name\na\n#");
   const auto read = [&] { return CsvTable(file.name, {"name"}, {"name"}).rows().size(); };
