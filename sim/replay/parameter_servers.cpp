@@ -241,9 +241,11 @@ void ParameterServers::apply(std::uint32_t w) {
   log(ServiceLog::Event::Kind::add, channel);
   log(ServiceLog::Event::Kind::update, channel);
   // An answer that had to wait now has everything it waited for.
-  served.pushes.push_back({channel.answered_at_s, engine_.now_s(), connection.arrivals,
-                           before(channel.applied_at_s, channel.answered_at_s)});
-  channel.applied_at_s = engine_.now_s();
+  const bool waited =
+      channel.answered != channel.applied &&
+      before(served.pushes[channel.applied].applied_at_s, served.pushes[channel.answered].applied_at_s);
+  channel.applied = static_cast<std::uint32_t>(served.pushes.size());
+  served.pushes.push_back({engine_.now_s(), channel.answered, connection.arrivals, waited});
   if (service_.max_lead != Service::unbounded) served.steps.step(channel.steps);
   ++channel.steps;
   count_push(connection.client);
@@ -279,7 +281,7 @@ void ParameterServers::answer(std::uint32_t w) {
   const Connection& connection = connections_[channel.connection];
   const std::uint32_t client = connection.client;
   log(ServiceLog::Event::Kind::answer, channel);
-  channel.answered_at_s = engine_.now_s();
+  channel.answered = static_cast<std::uint32_t>(served.pushes.size()) - 1;
   // The next step of a client counts as computed from the oldest version that it received.
   std::uint64_t& next_version = clients_[client].next_version;
   next_version = std::min(next_version, served.version);
@@ -311,23 +313,21 @@ StalenessResult ParameterServers::staleness(double from_s, double until_s) const
   double weight = 0;
   for (const ServedExchange& served : served_) {
     const std::vector<double> totals = running_totals(served.pushes);
-    const auto place = [&](auto it) { return static_cast<std::size_t>(it - served.pushes.begin()); };
     const double servers = members_[served.server];
     std::size_t first = 0, last = 0;  // pushes at the same moment as the current one
     for (const Push& push : served.pushes) {
       while (before(served.pushes[first].applied_at_s, push.applied_at_s)) ++first;
       while (last < served.pushes.size() && !before(push.applied_at_s, served.pushes[last].applied_at_s))
         ++last;
-      if (push.answered_at_s < 0 || before(push.applied_at_s, from_s) || before(until_s, push.applied_at_s))
+      if (push.answered == none || before(push.applied_at_s, from_s) || before(until_s, push.applied_at_s))
         continue;
       // Pushes at the moment at which the parameters were sent.
-      const auto then = std::partition_point(served.pushes.begin(), served.pushes.end(), [&](const Push& p) {
-        return before(p.applied_at_s, push.answered_at_s);
-      });
-      auto then_end = then;
-      while (then_end != served.pushes.end() && !before(push.answered_at_s, then_end->applied_at_s))
+      const double answered_at_s = served.pushes[push.answered].applied_at_s;
+      std::size_t then = push.answered, then_end = push.answered + 1;
+      while (then > 0 && !before(served.pushes[then - 1].applied_at_s, answered_at_s)) --then;
+      while (then_end < served.pushes.size() && !before(answered_at_s, served.pushes[then_end].applied_at_s))
         ++then_end;
-      const double then_total = totals[place(then_end)], then_at_once = then_total - totals[place(then)],
+      const double then_total = totals[then_end], then_at_once = then_total - totals[then],
                    now_at_once = totals[last] - totals[first];
       const double missed =
           totals[first] - then_total + (now_at_once - 1) / 2 + (push.waited ? 0 : (then_at_once - 1) / 2);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <span>
 #include <unordered_map>
@@ -59,14 +60,16 @@ class ParameterServers {
   struct Channel {
     std::uint32_t served, connection;
     std::uint64_t steps = 0;  ///< steps pushed; or the version from which the push under way was computed
-    double applied_at_s = -1, answered_at_s = -1;  ///< its last push
+    /// Its last push, and the push that was applied when that was answered: positions in ServedExchange::pushes.
+    std::uint32_t applied = none, answered = none;
   };
-  /// An update by the push of a client that had been answered before.
+  /// An update by the push of a client. An answer is sent at the moment of an update of the same exchange.
   struct Push {
-    double answered_at_s;  ///< negative: it had not been answered
     double applied_at_s;
-    std::uint32_t members;  ///< of the connection at one server
-    bool waited;            ///< the answer had to wait
+    std::uint32_t
+        answered;  ///< the update at whose moment its parameters had been sent; none: they are the first
+    std::uint32_t members : 31;  ///< of the connection at one server
+    bool waited : 1;             ///< the answer had to wait
   };
   /// One exchange on one class of servers.
   struct ServedExchange {
@@ -77,7 +80,7 @@ class ParameterServers {
     std::uint64_t released_at = 0;  ///< their smallest number of steps at the last check of all that wait
     std::uint64_t version = 0;
     std::uint32_t counted = 0;  ///< pushes made from `version`
-    std::vector<Push> pushes;   ///< in the order in which they are applied
+    std::deque<Push> pushes;    ///< in the order in which they are applied
   };
   /// One exchange as a client class sees it.
   struct ExchangeProgress {
