@@ -104,11 +104,11 @@ MessageGroups::Run& MessageGroups::run_of(CommId comm, std::uint32_t endpoint_cl
   return run;
 }
 
-void MessageGroups::start(std::uint32_t endpoint_class, TaskId id, const Task& task) {
+void MessageGroups::start(std::uint32_t endpoint_class, TaskId id, Task::Kind kind, CommId comm) {
   std::uint32_t member = 0;
-  Run& run = run_of(task.comm, endpoint_class, member);
+  Run& run = run_of(comm, endpoint_class, member);
   if (one_by_one_[comm_of(run).pattern]) {
-    start_one_by_one(run, member, id, task.kind);
+    start_one_by_one(run, member, id, kind);
     return;
   }
   run.ranks[member].task = id;

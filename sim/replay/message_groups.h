@@ -36,8 +36,8 @@ class MessageGroups {
                 const Folding& folding, Engine& engine, Transfers& transfers, MessageListener& listener,
                 UncontendedCollectives* uncontended, std::vector<bool> alone, std::vector<bool> lone);
 
-  /// Called when it is the turn of `task` (a collective, send or receive) of `endpoint_class`.
-  void start(std::uint32_t endpoint_class, TaskId id, const Task& task);
+  /// Called when it is the turn of a collective, send or receive of `endpoint_class`.
+  void start(std::uint32_t endpoint_class, TaskId id, Task::Kind kind, CommId comm);
 
   /// A program whose communications have all ended begins again, with these.
   void begin_again(CommId first, CommId past_last) {

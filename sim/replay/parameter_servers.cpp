@@ -69,10 +69,13 @@ ParameterServers::ParameterServers(const Plan& plan, const Machine& machine, con
     if (known.first_exchange != none) continue;
     known.first_exchange = static_cast<std::uint32_t>(exchange_progress_.size());
     exchange_progress_.resize(exchange_progress_.size() + service_.exchanges.size());
+    known.first_tasks = static_cast<std::uint32_t>(
+        folding.endpoint_role[folding.endpoint_class[client.device]] * service_.exchanges.size());
     known.steps = client.head_start;
     steps_.add(client.head_start);
   }
   add_exchanges(plan, by_pattern);
+  list_tasks(plan);
   if (service_.max_lead != Service::unbounded) count_first_steps();
 }
 
@@ -132,6 +135,18 @@ void ParameterServers::add_exchanges(const Plan& plan,
   }
 }
 
+/// @pre exchange_of_ is known
+void ParameterServers::list_tasks(const Plan& plan) {
+  exchange_tasks_.resize(plan.roles.size() * service_.exchanges.size());
+  for (std::size_t r = 0; r < plan.roles.size(); ++r)
+    for (TaskId t = 0; t < plan.roles[r].program.size(); ++t) {
+      const Task& task = plan.roles[r].program[t];
+      if (task.kind != Task::Kind::send && task.kind != Task::Kind::receive) continue;
+      ExchangeTasks& tasks = exchange_tasks_[r * service_.exchanges.size() + exchange_of_[task.comm]];
+      (task.kind == Task::Kind::send ? tasks.send : tasks.receive) = t;
+    }
+}
+
 void ParameterServers::count_first_steps() {
   for (Channel& channel : channels_) {
     channel.steps = clients_[connections_[channel.connection].client].steps;
@@ -144,8 +159,7 @@ double ParameterServers::adding_s(std::uint32_t server_class, double now_s) cons
   return found == adding_.end() ? 0 : found->second.total_s(now_s);
 }
 
-void ParameterServers::log(ServiceLog::Event::Kind kind, const Channel& channel) {
-  if (!log_) return;
+void ParameterServers::add_to_log(ServiceLog::Event::Kind kind, const Channel& channel) {
   const Connection& connection = connections_[channel.connection];
   log_->events.push_back({kind, engine_.now_s(), folding_.endpoints[connection.client],
                           folding_.endpoints[connection.server], served_[channel.served].exchange});
@@ -160,7 +174,7 @@ void ParameterServers::begin_step(std::uint32_t client_class) {
   client.left = 0;
   for (ExchangeProgress& progress : exchanges_of(client)) {
     progress.to_deliver = progress.to_receive = progress.channel_count;
-    progress.receive_started = false;
+    progress.receive_started = 0;
     client.left += progress.channel_count;
   }
   max_lead_ = std::max(max_lead_, client.steps - steps_.fewest());
@@ -171,17 +185,15 @@ void ParameterServers::count_push(std::uint32_t client_class) {
   if (--client.left == 0) steps_.step(client.steps++);
 }
 
-void ParameterServers::start(std::uint32_t client_class, TaskId id, const Task& task) {
-  const std::size_t exchange = exchange_of_[task.comm];
+void ParameterServers::start(std::uint32_t client_class, TaskId id, Task::Kind kind, CommId comm) {
+  const std::size_t exchange = exchange_of_[comm];
   ExchangeProgress& progress = this->progress(client_class, exchange);
-  if (task.kind == Task::Kind::send) {
-    progress.send = id;
+  if (kind == Task::Kind::send) {
     if (progress.to_deliver == 0) listener_.task_done(client_class, id);
     send(client_class, exchange);
     return;
   }
-  progress.receive = id;
-  progress.receive_started = true;
+  progress.receive_started = 1;
   if (progress.to_receive == 0) listener_.task_done(client_class, id);
 }
 
@@ -200,8 +212,10 @@ void ParameterServers::send(std::uint32_t client_class, std::size_t exchange) {
 void ParameterServers::arrive(std::uint32_t w) {
   const Channel& channel = channels_[w];
   const Connection& connection = connections_[channel.connection];
-  ExchangeProgress& progress = this->progress(connection.client, served_[channel.served].exchange);
-  if (--progress.to_deliver == 0) listener_.task_done(connection.client, progress.send);
+  const Client& client = clients_[connection.client];
+  const std::uint32_t exchange = served_[channel.served].exchange;
+  if (--exchange_progress_[client.first_exchange + exchange].to_deliver == 0)
+    listener_.task_done(connection.client, exchange_tasks_[client.first_tasks + exchange].send);
   if (service_.quorum > 0 && channel.steps < served_[channel.served].version) {
     answer(w);
     return;
@@ -289,9 +303,13 @@ void ParameterServers::answer(std::uint32_t w) {
                              Answered{this, client, clients_[client].first_exchange + served.exchange});
 }
 
-void ParameterServers::receive(std::uint32_t client_class, ExchangeProgress& progress) {
+/// @param place in exchange_progress_
+void ParameterServers::receive(std::uint32_t client_class, std::uint32_t place) {
+  ExchangeProgress& progress = exchange_progress_[place];
+  const Client& client = clients_[client_class];
   if (--progress.to_receive == 0 && progress.receive_started)
-    listener_.task_done(client_class, progress.receive);
+    listener_.task_done(client_class,
+                        exchange_tasks_[client.first_tasks + (place - client.first_exchange)].receive);
 }
 
 namespace {
@@ -312,21 +330,20 @@ StalenessResult ParameterServers::staleness(double from_s, double until_s) const
   result.max_lead = max_lead_;
   double weight = 0;
   for (const ServedExchange& served : served_) {
-    const std::vector<double> totals = running_totals(served.pushes);
+    const std::vector<Push> pushes(served.pushes.begin(), served.pushes.end());
+    const std::vector<double> totals = running_totals(pushes);
     const double servers = members_[served.server];
     std::size_t first = 0, last = 0;  // pushes at the same moment as the current one
-    for (const Push& push : served.pushes) {
-      while (before(served.pushes[first].applied_at_s, push.applied_at_s)) ++first;
-      while (last < served.pushes.size() && !before(push.applied_at_s, served.pushes[last].applied_at_s))
-        ++last;
+    for (const Push& push : pushes) {
+      while (before(pushes[first].applied_at_s, push.applied_at_s)) ++first;
+      while (last < pushes.size() && !before(push.applied_at_s, pushes[last].applied_at_s)) ++last;
       if (push.answered == none || before(push.applied_at_s, from_s) || before(until_s, push.applied_at_s))
         continue;
       // Pushes at the moment at which the parameters were sent.
-      const double answered_at_s = served.pushes[push.answered].applied_at_s;
+      const double answered_at_s = pushes[push.answered].applied_at_s;
       std::size_t then = push.answered, then_end = push.answered + 1;
-      while (then > 0 && !before(served.pushes[then - 1].applied_at_s, answered_at_s)) --then;
-      while (then_end < served.pushes.size() && !before(answered_at_s, served.pushes[then_end].applied_at_s))
-        ++then_end;
+      while (then > 0 && !before(pushes[then - 1].applied_at_s, answered_at_s)) --then;
+      while (then_end < pushes.size() && !before(answered_at_s, pushes[then_end].applied_at_s)) ++then_end;
       const double then_total = totals[then_end], then_at_once = then_total - totals[then],
                    now_at_once = totals[last] - totals[first];
       const double missed =

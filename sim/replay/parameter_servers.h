@@ -35,7 +35,7 @@ class ParameterServers {
   /// A client begins a step: its pushes are computed from the parameters that it has now.
   void begin_step(std::uint32_t client_class);
   /// Called when it is the turn of a send or receive of the client's program.
-  void start(std::uint32_t client_class, TaskId id, const Task& task);
+  void start(std::uint32_t client_class, TaskId id, Task::Kind kind, CommId comm);
 
   /// Version of the parameters of a client that is between two steps, counted in updates by quorum.
   std::uint64_t version(std::uint32_t client_class) const { return clients_[client_class].next_version; }
@@ -84,14 +84,19 @@ class ParameterServers {
   };
   /// One exchange as a client class sees it.
   struct ExchangeProgress {
-    TaskId send = 0, receive = 0;
     std::uint32_t first_channel = 0, channel_count = 0;
-    std::uint32_t to_deliver = 0, to_receive = 0;
-    bool receive_started = false;
+    std::uint32_t to_deliver = 0;
+    std::uint32_t to_receive : 31 = 0;
+    std::uint32_t receive_started : 1 = 0;
+  };
+  /// The tasks of an exchange in the program of a role.
+  struct ExchangeTasks {
+    TaskId send = 0, receive = 0;
   };
 
   struct Client {
     std::uint32_t first_exchange = none;  ///< in exchange_progress_, exchange by exchange; none: no client
+    std::uint32_t first_tasks = none;     ///< in exchange_tasks_, as well
     std::uint64_t version = 0;                ///< version with which the current step began
     std::uint64_t next_version = 0;           ///< version in the answers so far in this step
     std::uint64_t steps = 0;                  ///< steps whose gradients have all been applied
@@ -108,6 +113,7 @@ class ParameterServers {
   using ConnectionsByServer = std::map<std::uint32_t, std::vector<std::uint32_t>>;
   ConnectionsByServer find_connections(std::uint32_t push_pattern, const FlowTable& table,
                                        const std::vector<std::uint32_t>& way_back);
+  void list_tasks(const Plan& plan);
   void add_exchanges(const Plan& plan, const std::map<std::uint32_t, ConnectionsByServer>& by_pattern);
   void count_first_steps();
   void send(std::uint32_t client_class, std::size_t exchange);
@@ -127,15 +133,18 @@ class ParameterServers {
   struct Answered {
     ParameterServers* servers;
     std::uint32_t client, progress;
-    void operator()() { servers->receive(client, servers->exchange_progress_[progress]); }
+    void operator()() { servers->receive(client, progress); }
     void fetch() const { fetch_soon(servers->exchange_progress_[progress]); }
   };
-  void receive(std::uint32_t client_class, ExchangeProgress& progress);
+  void receive(std::uint32_t client_class, std::uint32_t progress);
   void count_push(std::uint32_t client_class);
   bool may_go_on(const ServedExchange& served, const Channel& channel) const;
   void release(ServedExchange& served);
   void answer(std::uint32_t channel);
-  void log(ServiceLog::Event::Kind kind, const Channel& channel);
+  void log(ServiceLog::Event::Kind kind, const Channel& channel) {
+    if (log_) add_to_log(kind, channel);
+  }
+  void add_to_log(ServiceLog::Event::Kind kind, const Channel& channel);
 
   const Service& service_;
   const Folding& folding_;
@@ -147,6 +156,7 @@ class ParameterServers {
   std::vector<ServedExchange> served_;
   std::vector<Channel> channels_;
   std::vector<ExchangeProgress> exchange_progress_;
+  std::vector<ExchangeTasks> exchange_tasks_;  ///< by role and exchange
   std::vector<std::size_t> exchange_of_;  ///< by communication
   std::vector<Client> clients_;           ///< by endpoint class; others have none
   StepCounts steps_;                      ///< of clients

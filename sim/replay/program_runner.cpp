@@ -69,55 +69,63 @@ ProgramRunner::ProgramRunner(const FoldedPlan& folded, const Surroundings& surro
 ProgramRunner::Program ProgramRunner::analyse(const Role& role) {
   Program program;
   const std::size_t n = role.program.size();
-  program.successors.resize(n);
+  program.tasks.resize(n + 1);
   program.streams.resize(role.streams.size());
   for (TaskId t = 0; t < n; ++t) {
     const Task& task = role.program[t];
+    program.tasks[t] = {task.comm, task.stream, task.kind, task.begins_step,
+                        program.tasks[t].first_successor};
     program.predecessor_count.push_back(static_cast<std::uint32_t>(task.after.size()));
-    for (const TaskId before : task.after) program.successors[before].push_back(t);
+    for (const TaskId before : task.after) ++program.tasks[before + 1].first_successor;
     if (task.stream == Task::no_stream)
       program.streamless.push_back(t);
     else
       program.streams[static_cast<std::size_t>(task.stream)].push_back(t);
   }
+  for (std::size_t t = 0; t < n; ++t)
+    program.tasks[t + 1].first_successor += program.tasks[t].first_successor;
+  program.successors.resize(program.tasks[n].first_successor);
+  std::vector<std::uint32_t> known(n, 0);  // successors of a task so far
+  for (TaskId t = 0; t < n; ++t)
+    for (const TaskId before : role.program[t].after)
+      program.successors[program.tasks[before].first_successor + known[before]++] = t;
   return program;
 }
 
 void ProgramRunner::rewind(std::uint32_t c) {
   Progress& progress = progress_[c];
-  const Program& program = programs_[role_of(c)];
+  const Program& program = program_of(c);
   progress.missing = program.predecessor_count;
-  progress.next.assign(program.streams.size(), 0);
-  progress.busy.assign(program.streams.size(), 0);
+  progress.streams.assign(program.streams.size(), {});
   progress.done_count = 0;
 }
 
 void ProgramRunner::begin(std::uint32_t c) {
-  const Program& program = programs_[role_of(c)];
+  const Program& program = program_of(c);
   for (std::size_t s = 0; s < program.streams.size(); ++s) try_stream(c, s);
   for (const TaskId t : program.streamless)
     if (progress_[c].missing[t] == 0) start(c, t);
 }
 
 void ProgramRunner::try_stream(std::uint32_t c, std::size_t stream) {
-  Progress& progress = progress_[c];
-  const std::vector<TaskId>& order = programs_[role_of(c)].streams[stream];
-  if (progress.busy[stream] || progress.next[stream] == order.size()) return;
-  const TaskId t = order[progress.next[stream]];
-  if (progress.missing[t] != 0) return;
-  progress.busy[stream] = 1;
-  ++progress.next[stream];
+  Progress::Stream& progress = progress_[c].streams[stream];
+  const std::vector<TaskId>& order = program_of(c).streams[stream];
+  if (progress.busy || progress.next == order.size()) return;
+  const TaskId t = order[progress.next];
+  if (progress_[c].missing[t] != 0) return;
+  progress.busy = true;
+  ++progress.next;
   start(c, t);
 }
 
 void ProgramRunner::start(std::uint32_t c, TaskId t) {
-  const Task& it = task(c, t);
+  const Program::Node& it = program_of(c).tasks[t];
   Progress& progress = progress_[c];
   const double now_s = engine_.now_s();
   if (progress.recorded) timelines_[c].tasks[t].start_s = now_s;
   if (it.kind != Task::Kind::compute) {
     if (it.kind == Task::Kind::collective) compute_.collective_begins(c, t);
-    start_message(c, t, it);
+    start_message(c, t, it.kind, it.comm);
     return;
   }
   if (it.begins_step) progress.step_began_s = now_s;
@@ -143,11 +151,12 @@ void ProgramRunner::drain() {
 }
 
 void ProgramRunner::task_done(std::uint32_t c, TaskId t) {
-  const bool owes = task(c, t).kind == Task::Kind::collective && compute_.works_off(c, t, [this, c, t] {
-    message_ends(c);
-    finished_.push_back({c, t});
-    drain();
-  });
+  const bool owes =
+      program_of(c).tasks[t].kind == Task::Kind::collective && compute_.works_off(c, t, [this, c, t] {
+        message_ends(c);
+        finished_.push_back({c, t});
+        drain();
+      });
   owes ? message_begins(c) : finished_.push_back({c, t});
 }
 
@@ -156,14 +165,15 @@ void ProgramRunner::fetch(std::uint32_t c) const { fetch_soon(progress_[c]); }
 void ProgramRunner::finish(std::uint32_t c, TaskId t) {
   Progress& progress = progress_[c];
   if (progress.recorded) timelines_[c].tasks[t].end_s = engine_.now_s();
-  if (task(c, t).kind == Task::Kind::collective) compute_.collective_ends(c);
+  const Program& program = program_of(c);
+  if (program.tasks[t].kind == Task::Kind::collective) compute_.collective_ends(c);
   progress.missing[t] = Progress::is_done;
   ++progress.done_count;
-  const int stream = task(c, t).stream;
-  if (stream != Task::no_stream) progress.busy[static_cast<std::size_t>(stream)] = 0;
-  for (const TaskId next : programs_[role_of(c)].successors[t]) {
+  const int stream = program.tasks[t].stream;
+  if (stream != Task::no_stream) progress.streams[static_cast<std::size_t>(stream)].busy = false;
+  for (const TaskId next : program.successors_of(t)) {
     if (--progress.missing[next] != 0) continue;
-    const int next_stream = task(c, next).stream;
+    const int next_stream = program.tasks[next].stream;
     if (next_stream == Task::no_stream)
       start(c, next);
     else

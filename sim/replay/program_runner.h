@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -26,24 +27,27 @@ class ProgramRunner : protected MessageListener {
   ProgramRunner& operator=(const ProgramRunner&) = delete;
 
  protected:
-  /// How far one class of endpoints has got in its program.
-  struct Progress {
+  /// How far one class of endpoints has got in its program. The clock, which every message needs, has a cache line of its own.
+  struct alignas(64) Progress {
     static constexpr std::uint32_t is_done = std::numeric_limits<std::uint32_t>::max();
+    struct Stream {
+      std::uint32_t next = 0;  ///< first task not started
+      bool busy = false;
+    };
     std::vector<std::uint32_t> missing;  ///< predecessors not done, by task; is_done: it is done itself
-    std::vector<std::uint32_t> next;     ///< first task not started, by stream
-    std::vector<char> busy;              ///< by stream
+    std::vector<Stream> streams;
     std::uint32_t done_count = 0;
     bool recorded = true;     ///< times of its tasks are recorded in the class's timeline
     double step_began_s = 0;  ///< its host issues operations since then
-    double stretch = 1;       ///< factor on its compute times
     DeviceClock clock;
+    double stretch = 1;  ///< factor on its compute times
   };
 
   ProgramRunner(const FoldedPlan& folded, const Surroundings& surroundings);
   virtual ~ProgramRunner() = default;
 
   /// Called when it is the turn of a send, receive or collective.
-  virtual void start_message(std::uint32_t endpoint_class, TaskId id, const Task& task) = 0;
+  virtual void start_message(std::uint32_t endpoint_class, TaskId id, Task::Kind kind, CommId comm) = 0;
   /// Called when a task is done, and the tasks that it allows to begin have begun.
   virtual void task_ended(std::uint32_t endpoint_class, TaskId id) = 0;
 
@@ -57,9 +61,6 @@ class ProgramRunner : protected MessageListener {
 
   std::size_t class_count() const { return progress_.size(); }
   std::uint32_t role_of(std::uint32_t endpoint_class) const { return folding_.endpoint_role[endpoint_class]; }
-  const Task& task(std::uint32_t endpoint_class, TaskId id) const {
-    return plan_.roles[role_of(endpoint_class)].program[id];
-  }
   /// Without the part of the operations' time that is waiting for the last of many devices.
   DeviceTimes without_slowdown(std::uint32_t endpoint_class, DeviceTimes times) const {
     times.compute_s /= plan_.roles[role_of(endpoint_class)].slowdown;
@@ -89,12 +90,28 @@ class ProgramRunner : protected MessageListener {
  private:
   /// What is the same for every endpoint of a role: what waits for what, and the order on each stream.
   struct Program {
-    std::vector<std::vector<TaskId>> successors;
+    /// What the beginning and the end of a task need of it: less than a Task, so that a program stays in the processor's caches.
+    struct Node {
+      CommId comm;
+      int stream;
+      Task::Kind kind;
+      bool begins_step;
+      std::uint32_t first_successor;  ///< in `successors`
+    };
+    std::vector<Node> tasks;         ///< and one behind the last, where the last one's successors end
+    std::vector<TaskId> successors;  ///< of all tasks
+    std::span<const TaskId> successors_of(TaskId t) const {
+      return {successors.data() + tasks[t].first_successor, successors.data() + tasks[t + 1].first_successor};
+    }
     std::vector<std::uint32_t> predecessor_count;
     std::vector<std::vector<TaskId>> streams;  ///< tasks of each stream in order
     std::vector<TaskId> streamless;
   };
   static Program analyse(const Role& role);
+  const Program& program_of(std::uint32_t endpoint_class) const { return programs_[role_of(endpoint_class)]; }
+  const Task& task(std::uint32_t endpoint_class, TaskId id) const {
+    return plan_.roles[role_of(endpoint_class)].program[id];
+  }
 
   void try_stream(std::uint32_t endpoint_class, std::size_t stream);
   void start(std::uint32_t endpoint_class, TaskId id);

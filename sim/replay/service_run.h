@@ -21,8 +21,8 @@ class ServiceRun final : ProgramRunner {
   std::uint64_t steps_measured() const { return steps_measured_; }
 
  private:
-  void start_message(std::uint32_t endpoint_class, TaskId id, const Task& task) override {
-    desk_.start(endpoint_class, id, task);
+  void start_message(std::uint32_t endpoint_class, TaskId id, Task::Kind kind, CommId comm) override {
+    desk_.start(endpoint_class, id, kind, comm);
   }
   void task_ended(std::uint32_t endpoint_class, TaskId id) override;
   void begin_step(std::uint32_t endpoint_class);

@@ -30,8 +30,8 @@ class SideBySideRun final : ProgramRunner {
   std::vector<std::vector<double>> run();
 
  private:
-  void start_message(std::uint32_t endpoint_class, TaskId id, const Task& task) override {
-    messages_.start(endpoint_class, id, task);
+  void start_message(std::uint32_t endpoint_class, TaskId id, Task::Kind kind, CommId comm) override {
+    messages_.start(endpoint_class, id, kind, comm);
   }
   void task_ended(std::uint32_t endpoint_class, TaskId id) override;
   void begin_step(std::size_t job);
