@@ -92,17 +92,14 @@ LinkClock::LinkClock(const Machine& machine, const Folding& folding)
 }
 
 void LinkClock::flow_begins(std::uint32_t route_class, double now_s) {
-  for_each(route_class, [&](std::uint32_t clock) {
-    take_foreseen(clock, now_s);
-    clock_of(clock).enter(now_s);
-  });
+  if (clocks_.empty()) clocks_.resize(size());
+  take_foreseen_of_route(route_class, now_s);
+  for_each(route_class, [&](std::uint32_t clock) { clocks_[clock].enter(now_s); });
 }
 
 void LinkClock::flow_ends(std::uint32_t route_class, double now_s) {
-  for_each(route_class, [&](std::uint32_t clock) {
-    take_foreseen(clock, now_s);
-    clocks_[clock].leave(now_s);
-  });
+  take_foreseen_of_route(route_class, now_s);
+  for_each(route_class, [&](std::uint32_t clock) { clocks_[clock].leave(now_s); });
 }
 
 void LinkClock::flow_foreseen(std::uint32_t route_class, double begin_s, double end_s, double now_s) {
@@ -120,8 +117,13 @@ void LinkClock::flow_foreseen(std::uint32_t route_class, double begin_s, double 
   });
 }
 
-void LinkClock::take_foreseen(std::uint32_t clock, double now_s) {
+void LinkClock::take_foreseen_of_route(std::uint32_t route_class, double now_s) {
   if (foreseen_.empty()) return;
+  for_each(route_class, [&](std::uint32_t clock) { take_foreseen(clock, now_s); });
+}
+
+/// @pre something has been foreseen
+void LinkClock::take_foreseen(std::uint32_t clock, double now_s) {
   foreseen_[clock].take(now_s, [&](double at_s, bool begins) {
     begins ? clocks_[clock].enter(at_s) : clocks_[clock].leave(at_s);
   });
