@@ -89,7 +89,7 @@ void MessageOrder::send(std::uint32_t route_class, double latency_s, double byte
                         const Callback& done) {
   const std::uint32_t q = queue_of_[route_class];
   Queue& queue = queues_[q];
-  const bool first = !queue.busy && queue.messages.empty();
+  const bool first = queue.messages.empty();
   queue.route = route;
   queue.messages.push_back({bytes, engine_.now_s() + latency_s, done});
   // Those behind another one need no event of their own: who ends before them looks whether they are ready.
@@ -100,7 +100,7 @@ void MessageOrder::send(std::uint32_t route_class, double latency_s, double byte
     engine_.after_latency(latency_s, [this, q] { next(q); });
 }
 
-/// @pre !queue.busy. The first message goes, or waits for its turn, once its latency has passed.
+/// @pre none of the queue is under way. The first message goes, or waits for its turn, once its latency has passed.
 void MessageOrder::next(std::uint32_t q) {
   Queue& queue = queues_[q];
   if (queue.messages.empty()) return;
@@ -108,7 +108,6 @@ void MessageOrder::next(std::uint32_t q) {
     engine_.after(left_s, [this, q] { next(q); });
     return;
   }
-  queue.busy = true;
   if (queue.server == none) {
     start(q);
     return;
@@ -160,17 +159,14 @@ void MessageOrder::fetch_next(const Server& server) const {
 }
 
 void MessageOrder::start(std::uint32_t q) {
-  Queue& queue = queues_[q];
-  const double bytes = queue.messages.front().bytes;
-  queue.done = queue.messages.front().done;
-  queue.messages.pop_front();
-  engine_.start_flow(bytes, queue.route, [this, q] { end(q); });
+  const Queue& queue = queues_[q];
+  engine_.start_flow(queue.messages.front().bytes, queue.route, [this, q] { end(q); });
 }
 
 void MessageOrder::end(std::uint32_t q) {
   Queue& queue = queues_[q];
-  queue.busy = false;
-  Callback done = queue.done;
+  Callback done = queue.messages.front().done;
+  queue.messages.pop_front();
   if (queue.server != none) {
     Server& server = servers_[queue.server];
     server.taken_Bps = --server.under_way == 0 ? 0 : server.taken_Bps - queue.rate_Bps;

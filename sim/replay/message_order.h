@@ -33,18 +33,16 @@ class MessageOrder {
 
  private:
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
-  /// The messages over a class of routes: of equal pairs of endpoints.
-  struct Queue {
+  /// The messages over a class of routes: of equal pairs of endpoints. It fills a cache line.
+  struct alignas(64) Queue {
     struct Message {
       double bytes;
       double ready_s;  ///< when its latency has passed
       Callback done;
     };
-    Ring<Message> messages;        ///< in the order in which they were sent, except the one under way
-    bool busy = false;             ///< one is under way, or waits for its turn at the server
-    std::uint32_t route = none;    ///< of the engine
+    Ring<Message> messages;      ///< in the order in which they were sent; the first may be under way
+    std::uint32_t route = none;  ///< of the engine
     std::uint32_t server = none;
-    Callback done;        ///< of the one under way
     double rate_Bps = 0;  ///< what a message takes of the server's links if it is alone there
   };
   /// One direction of a class of servers of a service.
