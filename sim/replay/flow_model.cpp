@@ -7,13 +7,12 @@
 namespace convoy::inline replays {
 
 std::uint32_t FlowModel::keep(const Callback& done, double bytes, std::uint32_t route) {
-  auto slot = static_cast<std::uint32_t>(events_.size());
-  if (free_events_.empty()) {
+  const std::uint32_t slot =
+      first_free_ == no_event ? static_cast<std::uint32_t>(events_.size()) : first_free_;
+  if (first_free_ == no_event)
     events_.emplace_back();
-  } else {
-    slot = free_events_.back();
-    free_events_.pop_back();
-  }
+  else
+    first_free_ = events_[slot].next_free;
   Event& event = events_[slot];
   event.done = done;
   event.number = asked_++;
@@ -29,7 +28,10 @@ void FlowModel::after(double delay_s, const Callback& done) {
 
 void FlowModel::after_latency(double latency_s, const Callback& done) {
   const std::uint32_t event = keep(done);
-  wait_in_line(latency_s, {now_s_ + latency_s, events_[event].number, event});
+  if (latency_s == 0)
+    at_once_.push_back(event);
+  else
+    wait_in_line(latency_s, {now_s_ + latency_s, events_[event].number, event});
 }
 
 void FlowModel::wait(const Delay& delay) {
@@ -66,6 +68,7 @@ void FlowModel::start_message(double latency_s, double bytes, std::uint32_t rout
 
 double FlowModel::next_event_s() {
   double next_s = rates_.next_end_s(now_s_);
+  if (!at_once_.empty()) return now_s_;
   if (!delays_.empty()) next_s = std::min(next_s, delays_.front().at_s);
   for (const Line& line : lines_)
     if (!line.waiting.empty()) next_s = std::min(next_s, line.waiting.front().at_s);
@@ -98,7 +101,19 @@ bool FlowModel::advance() {
   const double next_s = next_event_s();
   if (next_s == std::numeric_limits<double>::infinity()) return false;
   now_s_ = std::max(now_s_, next_s);
+  take_moment();
+  while (!at_once_.empty()) {
+    rates_.find_rates(now_s_);
+    take_moment();
+  }
+  fetch_next();
+  return true;
+}
+
+/// Executes the events of this moment so far.
+void FlowModel::take_moment() {
   moment_.clear();
+  moment_.swap(at_once_);
   take_delays(now_s_ + one_moment_s);
   rates_.take_ended(now_s_, one_moment_s, moment_);
   if (moment_.size() > 1)
@@ -112,11 +127,9 @@ bool FlowModel::advance() {
       continue;
     }
     Callback done = event.done;
-    free_events_.push_back(slot);
+    event.next_free = std::exchange(first_free_, slot);
     done();
   }
-  fetch_next();
-  return true;
 }
 
 }  // namespace convoy::replays

@@ -49,12 +49,14 @@ class FlowModel {
  private:
   static constexpr double one_moment_s = 1e-12;
   static constexpr std::uint32_t no_route = std::numeric_limits<std::uint32_t>::max();
+  static constexpr std::uint32_t no_event = std::numeric_limits<std::uint32_t>::max();
   /// What happens at the end of a delay or a flow; it fills a cache line.
   struct alignas(64) Event {
     Callback done;
     std::uint64_t number = 0;  ///< events of one moment come in this order
     double bytes = 0;          ///< with a route: size of the flow that begins at the end of the delay
     std::uint32_t route = no_route;
+    std::uint32_t next_free = no_event;  ///< of one that is over: the one that was over before it
   };
   struct Delay {
     double at_s;
@@ -76,6 +78,7 @@ class FlowModel {
   std::uint32_t keep(const Callback& done, double bytes = 0, std::uint32_t route = no_route);
   void wait_in_line(double delay_s, const Delay& delay);
   void wait(const Delay& delay);
+  void take_moment();
   void take_delays(double until_s);
   void fetch_next() const;
 
@@ -85,7 +88,9 @@ class FlowModel {
   std::vector<Delay> delays_;  ///< a heap, the next in front
   std::vector<Line> lines_;
   std::vector<Event> events_;
-  std::vector<std::uint32_t> free_events_, moment_;
+  std::uint32_t first_free_ = no_event;
+  std::vector<std::uint32_t> at_once_;  ///< events without a delay
+  std::vector<std::uint32_t> moment_;
 };
 
 }  // namespace convoy::replays

@@ -118,40 +118,34 @@ double MaxMin::rate_Bps(std::uint32_t route) const {
   return bundle.bottleneck == none ? 0 : links_[bundle.bottleneck].rate_Bps;
 }
 
-double MaxMin::next_end_s(double now_s) {
-  settle(now_s);
-  return ends_.empty() ? infinite : ends_.top().key;
-}
-
-void MaxMin::take_ended(double now_s, double within_s, std::vector<std::uint32_t>& ended) {
-  while (!ends_.empty() && ends_.top().key <= now_s + within_s) {
-    const std::uint32_t id = ends_.top().number;
-    Link& link = links_[id];
-    if (link.lone != none) {
-      ended.push_back(bundles_[link.lone].lone_flow);
-      forget_lone(bundles_[link.lone]);
-      continue;
-    }
-    advance(link, now_s);
-    const double gone_bytes = link.bytes + link.rate_Bps * within_s;
-    bool first = true;  // ends at this very moment, however its bytes were rounded
-    while (!link.clock.empty() && (first || link.clock.top().key <= gone_bytes)) {
-      first = false;
-      const std::uint32_t b = link.clock.top().number;
-      Bundle& bundle = bundles_[b];
-      ended.push_back(bundle.ends.front().flow);
-      std::pop_heap(bundle.ends.begin(), bundle.ends.end());
-      bundle.ends.pop_back();
-      --bundle.flow_count;
-      for (const Use& use : uses_of(bundle)) links_[use.link].weight -= use.multiplicity;
-      change(bundle, b);
-      if (bundle.ends.empty())
-        link.clock.remove(b, ClockPlace{bundles_});
-      else
-        link.clock.set(b, bundle.ends.front().at_bytes - bundle.bytes, ClockPlace{bundles_});
-    }
-    schedule(id);
+/// Ends the lone flow, or the next flows of the bottleneck, whose time has come first.
+void MaxMin::take_next_ended(double now_s, double within_s, std::vector<std::uint32_t>& ended) {
+  const std::uint32_t id = ends_.top().number;
+  Link& link = links_[id];
+  if (link.lone != none) {
+    ended.push_back(bundles_[link.lone].lone_flow);
+    forget_lone(bundles_[link.lone]);
+    return;
   }
+  advance(link, now_s);
+  const double gone_bytes = link.bytes + link.rate_Bps * within_s;
+  bool first = true;  // ends at this very moment, however its bytes were rounded
+  while (!link.clock.empty() && (first || link.clock.top().key <= gone_bytes)) {
+    first = false;
+    const std::uint32_t b = link.clock.top().number;
+    Bundle& bundle = bundles_[b];
+    ended.push_back(bundle.ends.front().flow);
+    std::pop_heap(bundle.ends.begin(), bundle.ends.end());
+    bundle.ends.pop_back();
+    --bundle.flow_count;
+    for (const Use& use : uses_of(bundle)) links_[use.link].weight -= use.multiplicity;
+    change(bundle, b);
+    if (bundle.ends.empty())
+      link.clock.remove(b, ClockPlace{bundles_});
+    else
+      link.clock.set(b, bundle.ends.front().at_bytes - bundle.bytes, ClockPlace{bundles_});
+  }
+  schedule(id);
 }
 
 // --- clocks ---
@@ -247,7 +241,6 @@ void MaxMin::leave_links(std::uint32_t b, double now_s) {
 // --- the effects of a change ---
 
 void MaxMin::settle(double now_s) {
-  if (changed_bundles_.empty() && changed_links_.empty()) return;
   for (const std::uint32_t b : changed_bundles_) {
     Bundle& bundle = bundles_[b];
     for (const Use& use : uses_of(bundle)) touch(use.link);

@@ -54,10 +54,19 @@ class MaxMin {
   void start(std::uint32_t route, double bytes, std::uint32_t flow, double now_s);
   void set_bandwidth(std::uint32_t link, double bandwidth_Bps, double now_s);
 
-  /// Computes the rates, and then the time at which the next flow ends; infinite: none does.
-  double next_end_s(double now_s);
+  /// Computes the rates that flows have after what has changed.
+  void find_rates(double now_s) {
+    if (!changed_bundles_.empty() || !changed_links_.empty()) settle(now_s);
+  }
+  /// Does so, and then finds the time at which the next flow ends; infinite: none does.
+  double next_end_s(double now_s) {
+    find_rates(now_s);
+    return ends_.empty() ? infinite : ends_.top().key;
+  }
   /// Ends the flows that would end within `within_s` at their rate, and appends their names.
-  void take_ended(double now_s, double within_s, std::vector<std::uint32_t>& ended);
+  void take_ended(double now_s, double within_s, std::vector<std::uint32_t>& ended) {
+    while (!ends_.empty() && ends_.top().key <= now_s + within_s) take_next_ended(now_s, within_s, ended);
+  }
 
   double rate_Bps(std::uint32_t route) const;
 
@@ -163,6 +172,7 @@ class MaxMin {
   void enter_links(std::uint32_t bundle);
   void leave_links(std::uint32_t bundle, double now_s);
   void attach_to_least_share(std::uint32_t bundle, double now_s);
+  void take_next_ended(double now_s, double within_s, std::vector<std::uint32_t>& ended);
   void settle(double now_s);
   bool stays_simple(std::uint32_t link, double now_s);
   bool raise_limit(std::uint32_t link);
