@@ -13,6 +13,7 @@
 #include "sim/replay/engine.h"
 #include "sim/replay/flows.h"
 #include "sim/replay/fold.h"
+#include "sim/replay/large_pages.h"
 #include "sim/replay/replay.h"
 #include "sim/replay/step_counts.h"
 #include "sim/replay/transfers.h"
@@ -154,8 +155,8 @@ class ParameterServers {
   ServiceLog* log_;  ///< may be nullptr
   std::vector<Connection> connections_;
   std::vector<ServedExchange> served_;
-  std::vector<Channel> channels_;
-  std::vector<ExchangeProgress> exchange_progress_;
+  LargeVector<Channel> channels_;
+  LargeVector<ExchangeProgress> exchange_progress_;
   std::vector<ExchangeTasks> exchange_tasks_;  ///< by role and exchange
   std::vector<std::size_t> exchange_of_;  ///< by communication
   std::vector<Client> clients_;           ///< by endpoint class; others have none

@@ -58,7 +58,13 @@ ProgramRunner::ProgramRunner(const FoldedPlan& folded, const Surroundings& surro
                surroundings.contention == Contention::shared) {
   for (const Role& role : plan_.roles) programs_.push_back(analyse(role));
   progress_.resize(folding_.endpoints.size());
+  std::size_t tasks = 0;
+  for (std::uint32_t c = 0; c < progress_.size(); ++c) tasks += program_of(c).predecessor_count.size();
+  missing_.resize(tasks);
+  std::span<std::uint32_t> rest = missing_;
   for (std::uint32_t c = 0; c < progress_.size(); ++c) {
+    progress_[c].missing = rest.first(program_of(c).predecessor_count.size());
+    rest = rest.subspan(progress_[c].missing.size());
     rewind(c);
     timelines_.push_back(
         {role_of(c), folding_.endpoints[c], std::vector<TaskTimes>(progress_[c].missing.size())});
@@ -95,7 +101,7 @@ ProgramRunner::Program ProgramRunner::analyse(const Role& role) {
 void ProgramRunner::rewind(std::uint32_t c) {
   Progress& progress = progress_[c];
   const Program& program = program_of(c);
-  progress.missing = program.predecessor_count;
+  std::copy(program.predecessor_count.begin(), program.predecessor_count.end(), progress.missing.begin());
   progress.streams.assign(program.streams.size(), {});
   progress.done_count = 0;
 }

@@ -13,6 +13,7 @@
 #include "sim/replay/disturbed.h"
 #include "sim/replay/engine.h"
 #include "sim/replay/executor.h"
+#include "sim/replay/large_pages.h"
 #include "sim/replay/paced_compute.h"
 #include "sim/replay/step_watch.h"
 #include "sim/replay/transfers.h"
@@ -34,7 +35,7 @@ class ProgramRunner : protected MessageListener {
       std::uint32_t next = 0;  ///< first task not started
       bool busy = false;
     };
-    std::vector<std::uint32_t> missing;  ///< predecessors not done, by task; is_done: it is done itself
+    std::span<std::uint32_t> missing;  ///< predecessors not done, by task; is_done: it is done itself
     std::vector<Stream> streams;
     std::uint32_t done_count = 0;
     bool recorded = true;     ///< times of its tasks are recorded in the class's timeline
@@ -84,7 +85,8 @@ class ProgramRunner : protected MessageListener {
   Engine engine_;
   LinkClock link_clock_;
   Transfers transfers_;
-  std::vector<Progress> progress_;   ///< by endpoint class
+  std::vector<Progress> progress_;      ///< by endpoint class
+  LargeVector<std::uint32_t> missing_;  ///< Progress::missing of all
   std::vector<Timeline> timelines_;  ///< by endpoint class
 
  private:
