@@ -21,11 +21,16 @@ class Callback {
  public:
   Callback() = default;
   template <class Closure>
-  requires(!std::is_same_v<std::remove_cvref_t<Closure>, Callback>) Callback(Closure closure)
-      : functions_(&functions_of<Closure>) {
+  requires(!std::is_same_v<Closure, Callback>) Callback(const Closure& closure) { *this = closure; }
+  /// Makes the closure where it stays. Copied from elsewhere, it would have to have been written there: a processor that reads in one
+  /// go what it has just written in parts waits until all it has written before is in its caches.
+  template <class Closure>
+  requires(!std::is_same_v<Closure, Callback>) Callback& operator=(const Closure& closure) {
     static_assert(std::is_trivially_copyable_v<Closure> && sizeof(Closure) <= sizeof(closure_) &&
                   alignof(Closure) <= alignof(void*));
+    functions_ = &functions_of<Closure>;
     new (closure_) Closure(closure);
+    return *this;
   }
   void operator()() { functions_->call(closure_); }
   void fetch() const { functions_->fetch(closure_); }

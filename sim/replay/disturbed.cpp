@@ -10,9 +10,9 @@ void disturb_links(const Disturbances& disturbances, const Machine& machine, con
   for (const Disturbances::LinkChange& change : disturbances.link_changes) {
     const std::uint32_t link = folding.link_class[change.link];
     if (link != Folding::none)
-      engine.after(change.at_s, [&engine, link, bandwidth_Bps = change.bandwidth_Bps] {
+      engine.after(change.at_s) = [&engine, link, bandwidth_Bps = change.bandwidth_Bps] {
         engine.set_bandwidth(link, bandwidth_Bps);
-      });
+      };
   }
   Route way;
   for (const Disturbances::Transfer& transfer : disturbances.transfers) {
@@ -22,8 +22,9 @@ void disturb_links(const Disturbances& disturbances, const Machine& machine, con
       if (folding.link_class[link] != Folding::none) uses.push_back({folding.link_class[link], 1});
     if (uses.empty()) continue;
     const std::uint32_t route = engine.add_route(uses, transfer.limit_Bps);
-    engine.after(transfer.at_s,
-                 [&engine, route, bytes = transfer.bytes] { engine.start_flow(bytes, route, [] {}); });
+    engine.after(transfer.at_s) = [&engine, route, bytes = transfer.bytes] {
+      engine.start_flow(bytes, route) = [] {};
+    };
   }
 }
 

@@ -7,6 +7,7 @@
 #include <cassert>
 #include <cmath>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <limits>
 #include <stdexcept>
@@ -148,10 +149,10 @@ class EngineOfFlows {
 struct Engine::Impl {
   virtual ~Impl() = default;
   virtual double now_s() const { return *clock_s; }
-  virtual void after(double delay_s, const Callback& done) = 0;
-  virtual void after_latency(double latency_s, const Callback& done) { after(latency_s, done); }
+  virtual Callback& after(double delay_s) = 0;
+  virtual Callback& after_latency(double latency_s) { return after(latency_s); }
   virtual std::uint32_t add_route(std::span<const LinkUse> uses, double flow_limit_Bps) = 0;
-  virtual void start_message(double latency_s, double bytes, std::uint32_t route, const Callback& done) = 0;
+  virtual Callback& start_message(double latency_s, double bytes, std::uint32_t route) = 0;
   virtual void fetch_route(std::uint32_t) const {}
   virtual void fetch_links(std::uint32_t) const {}
   virtual void set_bandwidth(std::uint32_t, double) {
@@ -169,15 +170,13 @@ struct Engine::OwnLinks final : Engine::Impl {
     clock_s = &flows.clock_s();
   }
 
-  void after(double delay_s, const Callback& done) override { flows.after(delay_s, done); }
-  void after_latency(double latency_s, const Callback& done) override {
-    flows.after_latency(latency_s, done);
-  }
+  Callback& after(double delay_s) override { return flows.after(delay_s); }
+  Callback& after_latency(double latency_s) override { return flows.after_latency(latency_s); }
   std::uint32_t add_route(std::span<const LinkUse> uses, double flow_limit_Bps) override {
     return flows.add_route(uses, flow_limit_Bps);
   }
-  void start_message(double latency_s, double bytes, std::uint32_t route, const Callback& done) override {
-    flows.start_message(latency_s, bytes, route, done);
+  Callback& start_message(double latency_s, double bytes, std::uint32_t route) override {
+    return flows.start_message(latency_s, bytes, route);
   }
   void fetch_route(std::uint32_t route) const override { flows.fetch_route(route); }
   void fetch_links(std::uint32_t route) const override { flows.fetch_links(route); }
@@ -196,7 +195,9 @@ struct Engine::SimgridLinks final : Engine::Impl {
   std::vector<std::vector<kernel::resource::StandardLinkImpl*>> routes;
   double scale = 1;    ///< SimGrid's "bytes" per byte
   double start_s = 0;  ///< SimGrid's clock when this engine was made
-  std::unordered_map<const sg4::Activity*, std::pair<sg4::CommPtr, Callback>> flows;
+  std::deque<Callback> callbacks;  ///< of what is under way, and places that are free
+  std::vector<Callback*> free_callbacks;
+  std::unordered_map<const sg4::Activity*, std::pair<sg4::CommPtr, Callback*>> flows;
   std::vector<sg4::CommPtr> ended;  ///< SimGrid still touches a Comm after its completion callback
 
   SimgridLinks(const std::vector<double>& link_bandwidth_Bps, double largest_flow_bytes)
@@ -230,8 +231,22 @@ struct Engine::SimgridLinks final : Engine::Impl {
 
   double now_s() const override { return sg4::Engine::get_clock() - start_s; }
 
-  void after(double delay_s, const Callback& done) override {
-    kernel::timer::Timer::set(sg4::Engine::get_clock() + delay_s, std::move(done));
+  Callback& new_callback() {
+    if (free_callbacks.empty()) return callbacks.emplace_back();
+    Callback& place = *free_callbacks.back();
+    free_callbacks.pop_back();
+    return place;
+  }
+  void call(Callback& place) {
+    Callback done = place;
+    free_callbacks.push_back(&place);
+    done();
+  }
+
+  Callback& after(double delay_s) override {
+    Callback& done = new_callback();
+    kernel::timer::Timer::set(sg4::Engine::get_clock() + delay_s, [this, &done] { call(done); });
+    return done;
   }
 
   std::uint32_t add_route(std::span<const LinkUse> uses, double flow_limit_Bps) override {
@@ -241,19 +256,21 @@ struct Engine::SimgridLinks final : Engine::Impl {
     return static_cast<std::uint32_t>(routes.size() - 1);
   }
 
-  void start_message(double latency_s, double bytes, std::uint32_t route, const Callback& done) override {
+  Callback& start_message(double latency_s, double bytes, std::uint32_t route) override {
+    Callback& done = new_callback();
     if (latency_s == 0)
       start_now(bytes, route, done);
     else
       kernel::timer::Timer::set(sg4::Engine::get_clock() + latency_s,
-                                [this, bytes, route, done] { start_now(bytes, route, done); });
+                                [this, bytes, route, &done] { start_now(bytes, route, done); });
+    return done;
   }
 
-  void start_now(double bytes, std::uint32_t route, const Callback& done) {
+  void start_now(double bytes, std::uint32_t route, Callback& done) {
     zone->next_route = routes[route];
     const auto payload = static_cast<std::uint64_t>(std::llround(std::max(1.0, bytes * scale)));
     sg4::CommPtr comm = sg4::Comm::sendto_init(from, to)->set_payload_size(payload);
-    flows.emplace(comm.get(), std::pair{comm, done});
+    flows.emplace(comm.get(), std::pair{comm, &done});
     comm->start();
   }
 
@@ -269,7 +286,7 @@ struct Engine::SimgridLinks final : Engine::Impl {
     flows.erase(it);
     ended.clear();  // not in start_flow, which may be called from here
     ended.push_back(std::move(comm));
-    done();
+    call(*done);
   }
 
   static SimgridLinks*& current() {
@@ -288,15 +305,15 @@ struct Engine::FreeLinks final : Engine::Impl {
     clock_s = &delays.clock_s();
   }
 
-  void after(double delay_s, const Callback& done) override { delays.after(delay_s, done); }
+  Callback& after(double delay_s) override { return delays.after(delay_s); }
   std::uint32_t add_route(std::span<const LinkUse> uses, double flow_limit_Bps) override {
     double rate_Bps = flow_limit_Bps;
     for (const LinkUse& use : uses) rate_Bps = std::min(rate_Bps, bandwidth_Bps[use.link] / use.multiplicity);
     route_Bps.push_back(rate_Bps);
     return static_cast<std::uint32_t>(route_Bps.size() - 1);
   }
-  void start_message(double latency_s, double bytes, std::uint32_t route, const Callback& done) override {
-    delays.after(latency_s + bytes / route_Bps[route], done);
+  Callback& start_message(double latency_s, double bytes, std::uint32_t route) override {
+    return delays.after(latency_s + bytes / route_Bps[route]);
   }
   void run() override {
     while (delays.advance()) continue;
@@ -320,24 +337,24 @@ Engine::~Engine() = default;
 
 double Engine::simgrid_now_s() const { return impl_->now_s(); }
 
-void Engine::after(double delay_s, const Callback& done) { impl_->after(delay_s, done); }
+Callback& Engine::after(double delay_s) { return impl_->after(delay_s); }
 
-void Engine::after_latency(double latency_s, const Callback& done) { impl_->after_latency(latency_s, done); }
+Callback& Engine::after_latency(double latency_s) { return impl_->after_latency(latency_s); }
 
 std::uint32_t Engine::add_route(std::span<const LinkUse> uses, double flow_limit_Bps) {
   return impl_->add_route(uses, flow_limit_Bps);
 }
 
-void Engine::start_flow(double bytes, std::uint32_t route, const Callback& done) {
-  impl_->start_message(0, bytes, route, done);
+Callback& Engine::start_flow(double bytes, std::uint32_t route) {
+  return impl_->start_message(0, bytes, route);
 }
 
 void Engine::fetch_route(std::uint32_t route) const { impl_->fetch_route(route); }
 
 void Engine::fetch_links(std::uint32_t route) const { impl_->fetch_links(route); }
 
-void Engine::start_message(double latency_s, double bytes, std::uint32_t route, const Callback& done) {
-  impl_->start_message(latency_s, bytes, route, done);
+Callback& Engine::start_message(double latency_s, double bytes, std::uint32_t route) {
+  return impl_->start_message(latency_s, bytes, route);
 }
 
 void Engine::set_bandwidth(std::uint32_t link, double bandwidth_Bps) {

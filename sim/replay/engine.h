@@ -43,21 +43,22 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   double now_s() const { return clock_s_ != nullptr ? *clock_s_ : simgrid_now_s(); }
-  void after(double delay_s, const Callback& done);
+  /// @return where to put what happens then, before anything else is asked of the engine; so with all functions that return it
+  Callback& after(double delay_s);
   /// The same, and quicker for delays of which many have the same length.
-  void after_latency(double latency_s, const Callback& done);
+  Callback& after_latency(double latency_s);
 
   /// @param uses at least one link, each at most once
   /// @param flow_limit_Bps no flow of this route is faster than it
   /// @return the route's number
   std::uint32_t add_route(std::span<const LinkUse> uses, double flow_limit_Bps = no_limit);
   /// @pre bytes > 0
-  void start_flow(double bytes, std::uint32_t route, const Callback& done);
+  Callback& start_flow(double bytes, std::uint32_t route);
   /// Asks for what start_flow() will need: of the route, and then of its links.
   void fetch_route(std::uint32_t route) const;
   void fetch_links(std::uint32_t route) const;
   /// A flow that begins after a delay.
-  void start_message(double latency_s, double bytes, std::uint32_t route, const Callback& done);
+  Callback& start_message(double latency_s, double bytes, std::uint32_t route);
   /// Takes effect now; 0 stops everything that crosses the link. @pre NetworkModel::convoy
   void set_bandwidth(std::uint32_t link, double bandwidth_Bps);
 

@@ -6,7 +6,7 @@
 
 namespace convoy::inline replays {
 
-std::uint32_t FlowModel::keep(const Callback& done, double bytes, std::uint32_t route) {
+std::uint32_t FlowModel::add_event(double bytes, std::uint32_t route) {
   const std::uint32_t slot =
       first_free_ == no_event ? static_cast<std::uint32_t>(events_.size()) : first_free_;
   if (first_free_ == no_event)
@@ -14,24 +14,25 @@ std::uint32_t FlowModel::keep(const Callback& done, double bytes, std::uint32_t 
   else
     first_free_ = events_[slot].next_free;
   Event& event = events_[slot];
-  event.done = done;
   event.number = asked_++;
   event.bytes = bytes;
   event.route = route;
   return slot;
 }
 
-void FlowModel::after(double delay_s, const Callback& done) {
-  const std::uint32_t event = keep(done);
+Callback& FlowModel::after(double delay_s) {
+  const std::uint32_t event = add_event();
   wait({now_s_ + delay_s, events_[event].number, event});
+  return events_[event].done;
 }
 
-void FlowModel::after_latency(double latency_s, const Callback& done) {
-  const std::uint32_t event = keep(done);
+Callback& FlowModel::after_latency(double latency_s) {
+  const std::uint32_t event = add_event();
   if (latency_s == 0)
     at_once_.push_back(event);
   else
     wait_in_line(latency_s, {now_s_ + latency_s, events_[event].number, event});
+  return events_[event].done;
 }
 
 void FlowModel::wait(const Delay& delay) {
@@ -53,17 +54,17 @@ void FlowModel::wait_in_line(double delay_s, const Delay& delay) {
   lines_.back().waiting.push_back(delay);
 }
 
-void FlowModel::start_flow(double bytes, std::uint32_t route, const Callback& done) {
-  rates_.start(route, bytes, keep(done), now_s_);
+Callback& FlowModel::start_flow(double bytes, std::uint32_t route) {
+  const std::uint32_t event = add_event();
+  rates_.start(route, bytes, event, now_s_);
+  return events_[event].done;
 }
 
-void FlowModel::start_message(double latency_s, double bytes, std::uint32_t route, const Callback& done) {
-  if (latency_s == 0) {
-    start_flow(bytes, route, done);
-    return;
-  }
-  const std::uint32_t event = keep(done, bytes, route);
+Callback& FlowModel::start_message(double latency_s, double bytes, std::uint32_t route) {
+  if (latency_s == 0) return start_flow(bytes, route);
+  const std::uint32_t event = add_event(bytes, route);
   wait_in_line(latency_s, {now_s_ + latency_s, events_[event].number, event});
+  return events_[event].done;
 }
 
 double FlowModel::next_event_s() {

@@ -26,11 +26,12 @@ class FlowModel {
   std::uint32_t add_route(std::span<const LinkUse> uses, double flow_limit_Bps) {
     return rates_.add_route(uses, flow_limit_Bps);
   }
-  void after(double delay_s, const Callback& done);
+  /// @return where to put what happens then, before anything else is asked of the model; so with the functions below
+  Callback& after(double delay_s);
   /// The same, for delays of which many have the same length: a latency.
-  void after_latency(double latency_s, const Callback& done);
-  void start_flow(double bytes, std::uint32_t route, const Callback& done);
-  void start_message(double latency_s, double bytes, std::uint32_t route, const Callback& done);
+  Callback& after_latency(double latency_s);
+  Callback& start_flow(double bytes, std::uint32_t route);
+  Callback& start_message(double latency_s, double bytes, std::uint32_t route);
   void set_bandwidth(std::uint32_t link, double bandwidth_Bps) {
     rates_.set_bandwidth(link, bandwidth_Bps, now_s_);
   }
@@ -75,7 +76,7 @@ class FlowModel {
   /// Up to this many different latencies are kept in lines, all others in the heap.
   static constexpr std::size_t most_lines = 4;
 
-  std::uint32_t keep(const Callback& done, double bytes = 0, std::uint32_t route = no_route);
+  std::uint32_t add_event(double bytes = 0, std::uint32_t route = no_route);
   void wait_in_line(double delay_s, const Delay& delay);
   void wait(const Delay& delay);
   void take_moment();

@@ -53,11 +53,11 @@ void MessageGroups::look_further_later(Run& run) {
   Foresight& foresight = *run.foresight;
   if (foresight.first_s >= foresight.wake_s) return;
   foresight.wake_s = foresight.first_s;
-  engine_.after(foresight.wake_s - engine_.now_s(), [this, &run, number = ++foresight.wakes] {
+  engine_.after(foresight.wake_s - engine_.now_s()) = [this, &run, number = ++foresight.wakes] {
     if (number != run.foresight->wakes) return;  // an earlier time has been chosen since then
     look_further(run);
     listener_.after_event();
-  });
+  };
 }
 
 void MessageGroups::look_further(Run& run) {

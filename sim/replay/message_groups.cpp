@@ -159,10 +159,10 @@ void MessageGroups::after_overhead(const Run& run, Closure next) {
     next();
     return;
   }
-  engine_.after(overhead_s, [this, next] {
+  engine_.after(overhead_s) = [this, next] {
     next();
     listener_.after_event();
-  });
+  };
 }
 
 // --- all ranks in step (fluid) ---
@@ -175,12 +175,13 @@ void MessageGroups::start_in_step(Run& run) {
     next_round_in_step(run);
     return;
   }
-  engine_.after(uncontended.times->latency_s + comm_of(run).bytes * uncontended.times->s_per_byte, [this, &run, &uncontended] {
+  engine_.after(uncontended.times->latency_s +
+                comm_of(run).bytes * uncontended.times->s_per_byte) = [this, &run, &uncontended] {
     ++uncontended.communications;
     uncontended.bytes += comm_of(run).bytes;
     end_in_step(run);
     listener_.after_event();
-  });
+  };
 }
 
 void MessageGroups::count_uncontended(LinkClock& clock) const {
@@ -315,10 +316,10 @@ void MessageGroups::end_one_by_one(Run& run, std::uint32_t member) {
     end();
     return;
   }
-  engine_.after(ready_s - engine_.now_s(), [this, end] {
+  engine_.after(ready_s - engine_.now_s()) = [this, end] {
     end();
     listener_.after_event();
-  });
+  };
 }
 
 void MessageGroups::send(Run& run, std::uint32_t member) {

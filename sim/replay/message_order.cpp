@@ -85,29 +85,48 @@ void MessageOrder::find_servers(const FoldedPlan& folded, const std::vector<std:
   }
 }
 
-void MessageOrder::send(std::uint32_t route_class, double latency_s, double bytes, std::uint32_t route,
-                        const Callback& done) {
+std::uint32_t MessageOrder::add_message(double bytes, double ready_s) {
+  std::uint32_t place = first_free_;
+  if (place == none) {
+    place = static_cast<std::uint32_t>(messages_.size());
+    messages_.emplace_back();
+  } else {
+    first_free_ = messages_[place].next;
+    if (first_free_ != none) fetch_soon(messages_[first_free_]);  // for the next message
+  }
+  Message& message = messages_[place];
+  message.bytes = bytes;
+  message.ready_s = ready_s;
+  message.next = none;
+  return place;
+}
+
+Callback& MessageOrder::send(std::uint32_t route_class, double latency_s, double bytes, std::uint32_t route) {
   const std::uint32_t q = queue_of_[route_class];
   Queue& queue = queues_[q];
-  const bool first = queue.messages.empty();
   queue.route = route;
-  queue.messages.push_back({bytes, engine_.now_s() + latency_s, done});
+  queue.ready_s = engine_.now_s() + latency_s;
+  const std::uint32_t message = add_message(bytes, queue.ready_s);
+  const bool first = queue.first == none;
+  (first ? queue.first : messages_[queue.last].next) = message;
+  queue.last = message;
   // Those behind another one need no event of their own: who ends before them looks whether they are ready.
-  if (!first) return;
-  if (latency_s == 0)
+  if (first && latency_s == 0)
     next(q);
-  else
-    engine_.after_latency(latency_s, [this, q] { next(q); });
+  else if (first)
+    engine_.after_latency(latency_s) = [this, q] { next(q); };
+  return messages_[message].done;
 }
 
 /// @pre none of the queue is under way. The first message goes, or waits for its turn, once its latency has passed.
 void MessageOrder::next(std::uint32_t q) {
   Queue& queue = queues_[q];
-  if (queue.messages.empty()) return;
-  if (const double left_s = queue.messages.front().ready_s - engine_.now_s(); left_s > rounding_s) {
-    engine_.after(left_s, [this, q] { next(q); });
-    return;
-  }
+  if (queue.first == none) return;
+  if (queue.ready_s - engine_.now_s() > rounding_s)  // the last one is not ready
+    if (const double left_s = messages_[queue.first].ready_s - engine_.now_s(); left_s > rounding_s) {
+      engine_.after(left_s) = [this, q] { next(q); };
+      return;
+    }
   if (queue.server == none) {
     start(q);
     return;
@@ -121,7 +140,7 @@ void MessageOrder::next(std::uint32_t q) {
 /// Others may come at this moment.
 void MessageOrder::ask(std::uint32_t server) {
   if (!std::exchange(servers_[server].asked, true))
-    engine_.after_latency(0, [this, server] { admit(server); });
+    engine_.after_latency(0) = [this, server] { admit(server); };
 }
 
 void MessageOrder::admit(std::uint32_t s) {
@@ -148,11 +167,11 @@ void MessageOrder::admit(std::uint32_t s) {
 /// queue of the one after it.
 void MessageOrder::fetch_next(const Server& server) const {
   const Queue& first = queues_[server.waiting.front().queue];
-  first.messages.front().done.fetch();
+  messages_[first.first].done.fetch();
   engine_.fetch_links(first.route);
   if (server.waiting.size() > 1) {
     const Queue& second = queues_[server.waiting[1].queue];
-    fetch_soon(second.messages.front());
+    fetch_soon(messages_[second.first]);
     engine_.fetch_route(second.route);
   }
   if (server.waiting.size() > 2) fetch_soon(queues_[server.waiting[2].queue]);
@@ -160,13 +179,15 @@ void MessageOrder::fetch_next(const Server& server) const {
 
 void MessageOrder::start(std::uint32_t q) {
   const Queue& queue = queues_[q];
-  engine_.start_flow(queue.messages.front().bytes, queue.route, [this, q] { end(q); });
+  engine_.start_flow(messages_[queue.first].bytes, queue.route) = [this, q] { end(q); };
 }
 
 void MessageOrder::end(std::uint32_t q) {
   Queue& queue = queues_[q];
-  Callback done = queue.messages.front().done;
-  queue.messages.pop_front();
+  const std::uint32_t message = queue.first;
+  Callback done = messages_[message].done;
+  queue.first = messages_[message].next;
+  messages_[message].next = std::exchange(first_free_, message);
   if (queue.server != none) {
     Server& server = servers_[queue.server];
     server.taken_Bps = --server.under_way == 0 ? 0 : server.taken_Bps - queue.rate_Bps;

@@ -8,6 +8,7 @@
 #include "sim/replay/callback.h"
 #include "sim/replay/engine.h"
 #include "sim/replay/executor.h"
+#include "sim/replay/large_pages.h"
 #include "sim/replay/ring.h"
 
 namespace convoy::inline replays {
@@ -28,21 +29,25 @@ class MessageOrder {
   bool has(std::uint32_t route_class) const { return !queue_of_.empty() && queue_of_[route_class] != none; }
   /// @pre has(route_class), bytes > 0
   /// @param route of the engine
-  void send(std::uint32_t route_class, double latency_s, double bytes, std::uint32_t route,
-            const Callback& done);
+  /// @return where to put what happens when it has arrived, before anything else is sent
+  Callback& send(std::uint32_t route_class, double latency_s, double bytes, std::uint32_t route);
 
  private:
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
-  /// The messages over a class of routes: of equal pairs of endpoints. It fills a cache line.
-  struct alignas(64) Queue {
-    struct Message {
-      double bytes;
-      double ready_s;  ///< when its latency has passed
-      Callback done;
-    };
-    Ring<Message> messages;      ///< in the order in which they were sent; the first may be under way
+  /// It fills a cache line. A place that has become free is the next to be taken, since it is still in the processor's caches.
+  struct alignas(64) Message {
+    double bytes = 0;
+    double ready_s = 0;  ///< when its latency has passed
+    Callback done;
+    std::uint32_t next = none;  ///< in its queue, or among free places
+  };
+  /// The messages over a class of routes: of equal pairs of endpoints.
+  struct Queue {
+    std::uint32_t first = none,
+                  last = none;   ///< in the order in which they were sent; the first may be under way
     std::uint32_t route = none;  ///< of the engine
     std::uint32_t server = none;
+    double ready_s = 0;   ///< when the latency of all its messages has passed
     double rate_Bps = 0;  ///< what a message takes of the server's links if it is alone there
   };
   /// One direction of a class of servers of a service.
@@ -58,6 +63,7 @@ class MessageOrder {
     bool asked = false;    ///< admit() will be called at this moment
   };
 
+  std::uint32_t add_message(double bytes, double ready_s);
   void find_servers(const FoldedPlan& folded, const std::vector<std::uint32_t>& flow_classes);
   void next(std::uint32_t queue);
   void ask(std::uint32_t server);
@@ -69,6 +75,8 @@ class MessageOrder {
   Engine& engine_;
   std::vector<std::uint32_t> queue_of_;  ///< by class of routes; empty: no message is in order
   std::vector<Queue> queues_;
+  LargeVector<Message> messages_;  ///< of all queues
+  std::uint32_t first_free_ = none;
   std::vector<Server> servers_;
 };
 

@@ -88,7 +88,7 @@ void PacedCompute::settle(std::uint32_t endpoint_class) {
 /// Of something's end; an earlier one finds its ticket gone.
 std::uint64_t PacedCompute::set_timer(std::uint32_t endpoint_class, double duration_s) {
   const std::uint64_t ticket = ++tickets_;
-  engine_.after(duration_s, End{this, endpoint_class, ticket});
+  engine_.after(duration_s) = End{this, endpoint_class, ticket};
   return ticket;
 }
 

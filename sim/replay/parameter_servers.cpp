@@ -226,11 +226,11 @@ void ParameterServers::arrive(std::uint32_t w) {
     return;
   }
   adding_[connection.server].enter(engine_.now_s());
-  engine_.start_flow(bytes, connection.adding, [this, w, server = connection.server] {
+  engine_.start_flow(bytes, connection.adding) = [this, w, server = connection.server] {
     adding_[server].leave(engine_.now_s());
     apply(w);
     listener_.after_event();
-  });
+  };
 }
 
 void ParameterServers::apply(std::uint32_t w) {

@@ -27,10 +27,10 @@ Execution ServiceRun::run() {
     if (std::exchange(begun[c], 1)) continue;
     const double start_s =
         measurement_.number == 0 ? client.start_s : steady_.phase(c) * measurement_.begin_within_s;
-    engine_.after(start_s, [this, c] {
+    engine_.after(start_s) = [this, c] {
       begin_step(c);
       drain();
-    });
+    };
   }
   engine_.run();
   if (!steady_.is_over()) throw std::runtime_error("the plan cannot finish: its clients wait for each other");
@@ -100,10 +100,10 @@ void ServiceRun::begin_step(std::uint32_t c) {
     return;
   }
   if (steady_.client(c).measured) input_wait_s_[c] += wait_s;
-  engine_.after(wait_s, [this, c] {
+  engine_.after(wait_s) = [this, c] {
     begin(c);
     drain();
-  });
+  };
 }
 
 /// When the client's next batch is ready, at the earliest now.

@@ -44,10 +44,10 @@ SideBySideRun::SideBySideRun(const FoldedPlan& folded, const Surroundings& surro
 
 std::vector<std::vector<double>> SideBySideRun::run() {
   for (std::size_t job = 0; job < jobs_.size(); ++job)
-    engine_.after(jobs_[job].start_s, [this, job] {
+    engine_.after(jobs_[job].start_s) = [this, job] {
       begin_step(job);
       drain();
-    });
+    };
   engine_.run();
   require_finished();
   return std::move(ends_s_);
@@ -60,10 +60,10 @@ void SideBySideRun::begin_step(std::size_t job) {
     begin_programs(job);
     return;
   }
-  engine_.after(ready_s - engine_.now_s(), [this, job] {
+  engine_.after(ready_s - engine_.now_s()) = [this, job] {
     begin_programs(job);
     drain();
-  });
+  };
 }
 
 void SideBySideRun::begin_programs(std::size_t job) {

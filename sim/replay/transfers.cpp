@@ -29,16 +29,13 @@ void Transfers::list_routes() {
   }
 }
 
-void Transfers::send(std::uint32_t route_class, double bytes, double repeat, const Callback& end) {
+Callback& Transfers::send(std::uint32_t route_class, double bytes, double repeat) {
   MessageRoute& message_route = route_of(route_class);
   if (message_route.route == unknown) message_route.route = engine_.add_route(folding_.routes[route_class]);
-  link_clock_.flow_begins(route_class, engine_.now_s());
-  if (bytes == 0 || message_route.route == no_route)
-    engine_.after(message_route.latency_s * repeat, end);
-  else if (order_.has(route_class))
-    order_.send(route_class, message_route.latency_s, bytes, message_route.route, end);
-  else
-    engine_.start_message(message_route.latency_s * repeat, bytes * repeat, message_route.route, end);
+  if (bytes == 0 || message_route.route == no_route) return engine_.after(message_route.latency_s * repeat);
+  if (order_.has(route_class))
+    return order_.send(route_class, message_route.latency_s, bytes, message_route.route);
+  return engine_.start_message(message_route.latency_s * repeat, bytes * repeat, message_route.route);
 }
 
 }  // namespace convoy::replays

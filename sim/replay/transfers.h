@@ -45,20 +45,23 @@ class Transfers {
   /// @param delivered a closure of at most 16 bytes
   template <class Closure>
   void launch(std::uint32_t route_class, double bytes, double repeat, Closure delivered) {
-    send(route_class, bytes, repeat, [this, route_class, delivered]() mutable {
+    link_clock_.flow_begins(route_class, engine_.now_s());
+    send(route_class, bytes, repeat) = [this, route_class, delivered]() mutable {
       link_clock_.flow_ends(route_class, engine_.now_s());
       delivered();
       listener_.after_event();
-    });
+    };
   }
 
-  /// The message counts as under way at both ends until it is delivered.
+  /// The message counts as under way at both ends until it is delivered. Clocks of links only count whether messages are under
+  /// way: of those over one class of routes, they are told of the first that begins and of the last that ends.
   template <class Closure>
   void launch_for_ends(std::uint32_t route_class, double bytes, Closure delivered) {
-    const MessageRoute& route = route_of(route_class);
+    MessageRoute& route = route_of(route_class);
     listener_.message_begins(route.from);
     listener_.message_begins(route.to);
-    send(route_class, bytes, 1, End<Closure>{this, route_class, delivered});
+    if (route.under_way++ == 0) link_clock_.flow_begins(route_class, engine_.now_s());
+    send(route_class, bytes, 1) = End<Closure>{this, route_class, delivered};
   }
 
   /// A message that has all its links to itself (lone_messages.h) and begins now or later. It counts as under way when
@@ -85,9 +88,10 @@ class Transfers {
     std::uint32_t route_class;
     Closure delivered;
     void operator()() {
-      transfers->link_clock_.flow_ends(route_class, transfers->engine_.now_s());
-      transfers->listener_.message_ends(transfers->routes_[route_class].from);
-      transfers->listener_.message_ends(transfers->routes_[route_class].to);
+      MessageRoute& route = transfers->routes_[route_class];
+      if (--route.under_way == 0) transfers->link_clock_.flow_ends(route_class, transfers->engine_.now_s());
+      transfers->listener_.message_ends(route.from);
+      transfers->listener_.message_ends(route.to);
       delivered();
       transfers->listener_.after_event();
     }
@@ -105,9 +109,11 @@ class Transfers {
     std::uint32_t route;  ///< no_route: both ends are in one place; unknown: looked up at the first message
     double latency_s;
     double lone_rate_Bps;  ///< of a flow that has its links to itself
+    std::uint32_t under_way = 0;  ///< messages that count as such at both ends
   };
 
-  void send(std::uint32_t route_class, double bytes, double repeat, const Callback& end);
+  /// @return where to put what happens at the end
+  Callback& send(std::uint32_t route_class, double bytes, double repeat);
   MessageRoute& route_of(std::uint32_t route_class) {
     if (routes_.empty()) [[unlikely]]
       list_routes();

@@ -185,9 +185,10 @@ std::vector<double> UncontendedCollectives::shared_times_s_per_byte(const std::v
   std::vector<double> times(classes.bytes.size(), 0);
   for (std::size_t c = 0; c < times.size(); ++c) {
     if (classes.bytes[c] == 0 || classes.routes[c].empty()) continue;
-    model.start_flow(classes.bytes[c],
-                     model.add_route(classes.routes[c], std::numeric_limits<double>::infinity()),
-                     [&model, &times, c] { times[c] = model.now_s() / measured_bytes; });
+    const std::uint32_t route = model.add_route(classes.routes[c], std::numeric_limits<double>::infinity());
+    model.start_flow(classes.bytes[c], route) = [&model, &times, c] {
+      times[c] = model.now_s() / measured_bytes;
+    };
   }
   while (model.advance()) continue;
   std::vector<double> result;

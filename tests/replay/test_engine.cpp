@@ -38,12 +38,12 @@ std::vector<double> engine_ends_s(const std::vector<double>& capacity_Bps, const
     for (const std::uint32_t link : flows[f].links) route.push_back({link, flows[f].copies});
     const std::uint32_t way = engine.add_route(route);
     const auto start = [&engine, &ends_s, bytes = flows[f].bytes, f, way] {
-      engine.start_flow(bytes, way, [&engine, &ends_s, f] { ends_s[f] = engine.now_s(); });
+      engine.start_flow(bytes, way) = [&engine, &ends_s, f] { ends_s[f] = engine.now_s(); };
     };
     if (flows[f].start_s == 0)
       start();
     else
-      engine.after(flows[f].start_s, start);
+      engine.after(flows[f].start_s) = start;
   }
   engine.run();
   return ends_s;
@@ -216,12 +216,12 @@ TEST_CASE("a flow that stands for m equal ones does what m real ones do, to itse
 TEST_CASE("timers go off in time order, at their times, and may set others") {
   Engine engine({1.0}, 1);
   std::vector<std::pair<char, double>> log;
-  engine.after(2e-3, [&] { log.emplace_back('c', engine.now_s()); });
-  engine.after(1e-3, [&] {
+  engine.after(2e-3) = [&] { log.emplace_back('c', engine.now_s()); };
+  engine.after(1e-3) = [&] {
     log.emplace_back('b', engine.now_s());
-    engine.after(5e-3, [&] { log.emplace_back('d', engine.now_s()); });
-  });
-  engine.after(0, [&] { log.emplace_back('a', engine.now_s()); });
+    engine.after(5e-3) = [&] { log.emplace_back('d', engine.now_s()); };
+  };
+  engine.after(0) = [&] { log.emplace_back('a', engine.now_s()); };
   engine.run();
   REQUIRE(log.size() == 4);
   const double expected_s[]{0, 1e-3, 2e-3, 6e-3};
@@ -235,7 +235,7 @@ TEST_CASE("a chain of timers of no time ends, and no time passes") {
   Engine engine({1.0}, 1);
   int left = 10'000;
   std::function<void()> next = [&] {
-    if (--left > 0) engine.after(0, [&next] { next(); });
+    if (--left > 0) engine.after(0) = [&next] { next(); };
   };
   next();
   engine.run();
@@ -284,8 +284,8 @@ TEST_CASE("an engine leaves nothing behind for the next one: neither memory, nor
   CHECK(run_many() - before < 1000 * 16);  // bytes; 0 under sanitizers, which have a heap of their own
 
   Engine failing({1e9}, 1);
-  failing.after(1e-3, [] { throw std::runtime_error("a callback's"); });
-  failing.after(2e-3, [] { FAIL("after the end"); });
+  failing.after(1e-3) = [] { throw std::runtime_error("a callback's"); };
+  failing.after(2e-3) = [] { FAIL("after the end"); };
   CHECK_THROWS_WITH(failing.run(), "a callback's");
   CHECK(engine_ends_s({3e9, 10e9}, flows) == first_s);
 }
@@ -312,9 +312,9 @@ struct Delays {
     };
     const bool of_many = random() % 2 == 0;
     if (as_latencies && of_many)
-      engine.after_latency(delay_s, end);
+      engine.after_latency(delay_s) = end;
     else
-      engine.after(delay_s, end);
+      engine.after(delay_s) = end;
   }
 };
 

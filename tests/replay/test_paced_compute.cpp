@@ -21,11 +21,12 @@ TEST_CASE("a task goes on at the rest of its rate while collectives are under wa
   compute.start(0, {10}, 0, [&] { end_s = engine.now_s(); });
   compute.start(1, {10}, 0, [&] { other_end_s = engine.now_s(); });
   for (const std::uint32_t c : {0u, 1u}) {
-    engine.after(2, [&compute, c] { compute.collective_begins(c, 0); });
-    engine.after(4,
-                 [&compute, c] { compute.collective_begins(c, 0); });  // two at a time take no more than one
-    engine.after(5, [&compute, c] { compute.collective_ends(c); });
-    engine.after(6, [&compute, c] { compute.collective_ends(c); });
+    engine.after(2) = [&compute, c] { compute.collective_begins(c, 0); };
+    engine.after(4) = [&compute, c] {
+      compute.collective_begins(c, 0);
+    };  // two at a time take no more than one
+    engine.after(5) = [&compute, c] { compute.collective_ends(c); };
+    engine.after(6) = [&compute, c] { compute.collective_ends(c); };
   }
   CHECK(compute.computes(0));
   engine.run();
@@ -46,8 +47,8 @@ TEST_CASE("a task's work is the integral of its rate, whatever comes and goes") 
     for (int i = 0; i < 5; ++i) {
       const double begin_s = moment(dice), end_s = begin_s + moment(dice);
       collectives.emplace_back(begin_s, end_s);
-      engine.after(begin_s, [&] { compute.collective_begins(0, 0); });
-      engine.after(end_s, [&] { compute.collective_ends(0); });
+      engine.after(begin_s) = [&] { compute.collective_begins(0, 0); };
+      engine.after(end_s) = [&] { compute.collective_ends(0); };
     }
     double end_s = 0;
     compute.start(0, {5}, 0, [&] { end_s = engine.now_s(); });
@@ -70,11 +71,11 @@ TEST_CASE("a collective of d seconds beside endless computing takes d / (1 - sha
   std::vector<double> end_s(3, 0);
   for (const std::uint32_t c : {0u, 1u, 2u}) {
     if (c != 1) compute.start(c, {100}, 0, [] {});
-    engine.after(1, [&compute, c] { compute.collective_begins(c, 7); });
-    engine.after(5, [&, c] {  // its last message
+    engine.after(1) = [&compute, c] { compute.collective_begins(c, 7); };
+    engine.after(5) = [&, c] {  // its last message
       const bool owes = compute.works_off(c, 7, [&, c] { end_s[c] = engine.now_s(); });
       if (!owes) end_s[c] = engine.now_s();
-    });
+    };
   }
   engine.run();
   CHECK(end_s[0] == approx(1 + 4 / 0.8));
@@ -98,15 +99,15 @@ TEST_CASE("what a collective and a task take from each other: as in small steps"
       collective_end_s = engine.now_s();
       compute.collective_ends(0);
     };
-    engine.after(begin_s, [&] { compute.collective_begins(0, 0); });
-    engine.after(begin_s + messages_s, [&] {
+    engine.after(begin_s) = [&] { compute.collective_begins(0, 0); };
+    engine.after(begin_s + messages_s) = [&] {
       if (!compute.works_off(0, 0, [&ended] { ended(); })) ended();
-    });
+    };
     const auto second_task = [&] {
       compute.start(0, {task_s[1]}, 0, [&] { compute_end_s = engine.now_s(); });
     };
     compute.start(0, {task_s[0]}, 0, [&engine, &second_task, pause_s] {
-      engine.after(pause_s, [&second_task] { second_task(); });
+      engine.after(pause_s) = [&second_task] { second_task(); };
     });
     engine.run();
     // Second implementation: both go on in steps, each at its rate of the moment.

@@ -29,8 +29,8 @@ std::vector<double> ends_s(const std::vector<double>& bytes, const Routes& route
   std::vector<double> result(bytes.size(), 0);
   for (std::size_t f = 0; f < bytes.size(); ++f)
     if (bytes[f] > 0)
-      model.start_flow(bytes[f], model.add_route(routes[f], std::numeric_limits<double>::infinity()),
-                       [&model, &result, f] { result[f] = model.now_s(); });
+      model.start_flow(bytes[f], model.add_route(routes[f], std::numeric_limits<double>::infinity())) =
+          [&model, &result, f] { result[f] = model.now_s(); };
   while (model.advance()) continue;
   return result;
 }
