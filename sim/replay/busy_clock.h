@@ -34,10 +34,9 @@ class BusyTime {
 class ForeseenUses {
  public:
   void add(double begin_s, double end_s) {
-    const std::size_t next = stretches_.size() - left_;
     std::size_t place = stretches_.size();  // of the first that begins later
-    while (place > next + (has_begun_ ? 1 : 0) && stretches_[place - 1].begin_s > begin_s) --place;
-    if (place > next && stretches_[place - 1].end_s >= begin_s) {
+    while (place > next_ + (has_begun_ ? 1 : 0) && stretches_[place - 1].begin_s > begin_s) --place;
+    if (place > next_ && stretches_[place - 1].end_s >= begin_s) {
       --place;
       stretches_[place].end_s = std::max(stretches_[place].end_s, end_s);
     } else if (place < stretches_.size() && stretches_[place].begin_s <= end_s) {
@@ -45,28 +44,26 @@ class ForeseenUses {
       stretches_[place].end_s = std::max(stretches_[place].end_s, end_s);
     } else {
       stretches_.insert(at(place), {begin_s, end_s});
-      ++left_;
     }
     std::size_t after = place + 1;  // those that it reaches are of one stretch with it
     for (; after < stretches_.size() && stretches_[after].begin_s <= stretches_[place].end_s; ++after)
       stretches_[place].end_s = std::max(stretches_[place].end_s, stretches_[after].end_s);
     if (after > place + 1) stretches_.erase(at(place + 1), at(after));
-    left_ -= after - (place + 1);
   }
   /// Forgets what is over by now. Calls `change(at_s, begins)` for each beginning and end up to now, in their order.
   template <class Change>
   void take(double now_s, Change change) {
-    if (left_ == 0) return;
-    for (; left_ > 0; --left_) {
-      const Stretch& stretch = stretches_[stretches_.size() - left_];
+    for (; next_ < stretches_.size(); ++next_) {
+      const Stretch& stretch = stretches_[next_];
       if (!has_begun_ && stretch.begin_s > now_s) break;
       if (!std::exchange(has_begun_, true)) change(stretch.begin_s, true);
       if (stretch.end_s > now_s) break;
       change(stretch.end_s, false);
       has_begun_ = false;
     }
-    const std::size_t over = stretches_.size() - left_;
-    if (over > 0 && 2 * over >= stretches_.size()) stretches_.erase(stretches_.begin(), at(over));
+    if (next_ == 0 || 2 * next_ < stretches_.size()) return;
+    stretches_.erase(stretches_.begin(), at(next_));
+    next_ = 0;
   }
 
  private:
@@ -77,9 +74,9 @@ class ForeseenUses {
     return stretches_.begin() + static_cast<std::ptrdiff_t>(place);
   }
 
-  std::size_t left_ = 0;            ///< the last ones, which are not over
   std::vector<Stretch> stretches_;  ///< by time; they do not touch each other
-  bool has_begun_ = false;          ///< the first one that is not over
+  std::size_t next_ = 0;            ///< those before it are over
+  bool has_begun_ = false;          ///< the next one
 };
 
 /// Busy time of link classes, and of ports (both directions of a cable; Link::port) by classes of equal
