@@ -42,8 +42,15 @@ class FirstColours {
   /// With the rounds and fractions of their flows.
   void add_paths() {
     std::vector<Colour> flows(table_.paths.size(), 0);
-    for (const Flow& flow : table_.flows)
-      flows[flow.path] += mix(mix(flow.round, flow.pair), bits(flow.fraction));
+    const Flow* before = nullptr;
+    Colour colour = 0;
+    for (const Flow& flow : table_.flows) {
+      const bool is_alike = before != nullptr && before->round == flow.round && before->pair == flow.pair &&
+                            before->fraction == flow.fraction;
+      if (!is_alike) colour = mix(mix(flow.round, flow.pair), bits(flow.fraction));
+      flows[flow.path] += colour;
+      before = &flow;
+    }
     for (std::size_t p = 0; p < table_.paths.size(); ++p) {
       const FlowPath& path = table_.paths[p];
       add(NodeKind::path, mix(mix(table_.groups[path.group].pattern, flows[p]),

@@ -27,6 +27,14 @@ bool reads_clocks_between_periods(const Plan& plan) {
   return left_out(plan) != nullptr && !leaves_only_computing_out(plan);
 }
 
+/// By pattern; empty: of none. Where links are not shared, every message is foreseen.
+std::vector<bool> foreseen_messages(const FoldedPlan& folded, const Surroundings& surroundings,
+                                    bool sees_lone_messages) {
+  if (surroundings.contention == Contention::none) return folded.one_by_one;
+  if (!sees_lone_messages || reads_clocks_between_periods(folded.plan)) return {};
+  return has_lone_messages(folded);
+}
+
 }  // namespace
 
 StepRun::StepRun(const FoldedPlan& folded, const Surroundings& surroundings)
@@ -36,8 +44,7 @@ StepRun::StepRun(const FoldedPlan& folded, const Surroundings& surroundings)
                 uncontended_.get(),
                 uncontended_ ? has_links_for_itself(folded.plan, folded.machine, folded.table)
                              : std::vector<bool>(),
-                uncontended_ && !reads_clocks_between_periods(folded.plan) ? has_lone_messages(folded)
-                                                                           : std::vector<bool>()) {
+                foreseen_messages(folded, surroundings, uncontended_ != nullptr)) {
   if (plan_.endless()) watch_.emplace(*plan_.endless(), folding_);
   if (reads_clocks_between_periods(plan_)) periods_.emplace(plan_, folding_);
 }

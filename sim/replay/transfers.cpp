@@ -7,7 +7,8 @@ namespace convoy::inline replays {
 
 Transfers::Transfers(const FoldedPlan& folded, Contention contention, Engine& engine, LinkClock& link_clock,
                      MessageListener& listener)
-    : machine_(folded.machine),
+    : shares_links_(contention == Contention::shared),
+      machine_(folded.machine),
       table_(folded.table),
       folding_(folded.folding),
       engine_(engine),
@@ -23,7 +24,8 @@ void Transfers::list_routes() {
     const Flow& flow = folding_.flow(table_, c);
     double lone_rate_Bps = Engine::no_limit;
     for (const LinkUse& use : folding_.route(c))
-      lone_rate_Bps = std::min(lone_rate_Bps, bandwidth_Bps(machine_, table_, folding_.links[use.link]));
+      lone_rate_Bps = std::min(lone_rate_Bps,
+                               bandwidth_Bps(machine_, table_, folding_.links[use.link]) / use.multiplicity);
     routes_.push_back({folding_.endpoint_class[flow.from], folding_.endpoint_class[flow.to],
                        folding_.route(c).empty() ? no_route : unknown, flow.latency_s, lone_rate_Bps});
   }

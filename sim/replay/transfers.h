@@ -35,7 +35,8 @@ class MessageListener {
 };
 
 /// Transports messages over classes of routes from end to end: latency, then a share of the links, where messages are
-/// in order when it is their turn. The state of a message under way is in the event of its end.
+/// in order when it is their turn. The state of a message under way is in the event of its end. Where messages do not share
+/// links (Contention::none), the clocks of links and endpoints are not told of them: only times of tasks are asked for.
 class Transfers {
  public:
   Transfers(const FoldedPlan& folded, Contention contention, Engine& engine, LinkClock& link_clock,
@@ -45,9 +46,9 @@ class Transfers {
   /// @param delivered a closure of at most 16 bytes
   template <class Closure>
   void launch(std::uint32_t route_class, double bytes, double repeat, Closure delivered) {
-    link_clock_.flow_begins(route_class, engine_.now_s());
+    if (shares_links_) link_clock_.flow_begins(route_class, engine_.now_s());
     send(route_class, bytes, repeat) = [this, route_class, delivered]() mutable {
-      link_clock_.flow_ends(route_class, engine_.now_s());
+      if (shares_links_) link_clock_.flow_ends(route_class, engine_.now_s());
       delivered();
       listener_.after_event();
     };
@@ -58,9 +59,11 @@ class Transfers {
   template <class Closure>
   void launch_for_ends(std::uint32_t route_class, double bytes, Closure delivered) {
     MessageRoute& route = route_of(route_class);
-    listener_.message_begins(route.from);
-    listener_.message_begins(route.to);
-    if (route.under_way++ == 0) link_clock_.flow_begins(route_class, engine_.now_s());
+    if (shares_links_) {
+      listener_.message_begins(route.from);
+      listener_.message_begins(route.to);
+      if (route.under_way++ == 0) link_clock_.flow_begins(route_class, engine_.now_s());
+    }
     send(route_class, bytes, 1) = End<Closure>{this, route_class, delivered};
   }
 
@@ -68,6 +71,7 @@ class Transfers {
   /// its time comes. @return its end
   double foresee_for_ends(std::uint32_t route_class, double bytes, double begin_s) {
     const MessageRoute& route = route_of(route_class);
+    if (!shares_links_) return begin_s + lone_s(route, bytes);
     const double end_s = begin_s + route.latency_s + bytes / route.lone_rate_Bps;
     link_clock_.flow_foreseen(route_class, begin_s, end_s, engine_.now_s());
     listener_.message_foreseen(route.from, begin_s, end_s);
@@ -75,10 +79,7 @@ class Transfers {
     return end_s;
   }
   /// How long such a message takes.
-  double lone_s(std::uint32_t route_class, double bytes) {
-    const MessageRoute& route = route_of(route_class);
-    return route.latency_s + bytes / route.lone_rate_Bps;
-  }
+  double lone_s(std::uint32_t route_class, double bytes) { return lone_s(route_of(route_class), bytes); }
 
  private:
   /// The end of a message that counts as under way at both ends.
@@ -88,10 +89,12 @@ class Transfers {
     std::uint32_t route_class;
     Closure delivered;
     void operator()() {
-      MessageRoute& route = transfers->routes_[route_class];
-      if (--route.under_way == 0) transfers->link_clock_.flow_ends(route_class, transfers->engine_.now_s());
-      transfers->listener_.message_ends(route.from);
-      transfers->listener_.message_ends(route.to);
+      if (transfers->shares_links_) {
+        MessageRoute& route = transfers->routes_[route_class];
+        if (--route.under_way == 0) transfers->link_clock_.flow_ends(route_class, transfers->engine_.now_s());
+        transfers->listener_.message_ends(route.from);
+        transfers->listener_.message_ends(route.to);
+      }
       delivered();
       transfers->listener_.after_event();
     }
@@ -112,6 +115,9 @@ class Transfers {
     std::uint32_t under_way = 0;  ///< messages that count as such at both ends
   };
 
+  static double lone_s(const MessageRoute& route, double bytes) {
+    return route.latency_s + bytes / route.lone_rate_Bps;
+  }
   /// @return where to put what happens at the end
   Callback& send(std::uint32_t route_class, double bytes, double repeat);
   MessageRoute& route_of(std::uint32_t route_class) {
@@ -121,6 +127,7 @@ class Transfers {
   }
   void list_routes();
 
+  const bool shares_links_;
   const Machine& machine_;
   const FlowTable& table_;
   const Folding& folding_;
