@@ -90,7 +90,8 @@ class EqualRounds {
     const bool equal =
         std::all_of(round.flows.begin(), round.flows.end(),
                     [&](const Flow* flow) {
-                      return is_like_first(lot(table_.route(*flow), flow->latency_s, flow->fraction));
+                      const FlowPath& path = table_.path(*flow);
+                      return is_like_first(lot(table_.route(path), path.latency_s, flow->fraction));
                     }) &&
         std::all_of(round.all_to_all.begin(), round.all_to_all.end(),
                     [&](const AllToAllFlows* flows) { return are_like_first(*flows); });

@@ -77,7 +77,8 @@ class Expansion {
     std::uint32_t pair = 0;
     const auto list = [&] {
       for (const Message& message : messages_) {
-        add_flow(message, number, message.path ? *message.path : path_of(message, round.latency_s));
+        table_.flows.push_back(
+            {message.path ? *message.path : path_of(message, round.latency_s), number, message.fraction});
         if (round.rotation) table_.flows.back().pair = pair++;
       }
       messages_.clear();
@@ -92,8 +93,9 @@ class Expansion {
     });
     list();
     last_ = {first, size_of(table_.flows), round.latency_s};
-    if (first < last_.past_last)
-      rounds_.insert_or_assign({table_.flows[first].from, table_.flows[first].to}, last_);
+    if (first == last_.past_last) return;
+    const FlowPath& path = table_.path(table_.flows[first]);
+    rounds_.insert_or_assign({path.from, path.to}, last_);
   }
 
   bool add_all_to_all(const std::vector<EndpointId>& members, const AllToAll& all_to_all,
@@ -112,7 +114,7 @@ class Expansion {
       const AllToAll::Part &from = all_to_all.senders[sender], &to = all_to_all.receivers[receiver];
       if (from.member == to.member) continue;
       const Message message{members[from.member], members[to.member], from.share * to.share};
-      add_flow(message, round, path_of(message, std::nullopt));
+      table_.flows.push_back({path_of(message, std::nullopt), round, message.fraction});
     }
     if (!flows->senders.empty()) table_.all_to_all.push_back(std::move(*flows));
     return true;
@@ -146,12 +148,6 @@ class Expansion {
     });
   }
 
-  void add_flow(const Message& message, std::uint32_t round, std::uint32_t number) {
-    const FlowPath& path = table_.paths[number];
-    table_.flows.push_back({group(), round, message.from, message.to, message.fraction, path.latency_s,
-                            path.first_link, path.link_count, number});
-  }
-
   /// Chooses the round of this group that is most like the one that begins with this message: the last that began
   /// with it, too (the half of an all-reduce that gathers sends as the other half does), or else the one before.
   void look_at_like(const Message& first, std::optional<double> latency_s) {
@@ -164,10 +160,10 @@ class Expansion {
   std::optional<std::uint32_t> path_before(const Message& message) {
     constexpr std::uint32_t looked_at = 4;
     for (std::uint32_t f = like_.first; f < std::min(like_.past_last, like_.first + looked_at); ++f) {
-      const Flow& flow = table_.flows[f];
-      if (flow.from != message.from || flow.to != message.to) continue;
+      const FlowPath& path = table_.path(table_.flows[f]);
+      if (path.from != message.from || path.to != message.to) continue;
       like_.first = f + 1;
-      return flow.path;
+      return table_.flows[f].path;
     }
     return std::nullopt;
   }

@@ -12,26 +12,22 @@
 
 namespace convoy::inline replays {
 
-/// One pair of one round of one group of a pattern, with its route through the machine.
+/// One pair of one round of one group of a pattern. There may be millions: what those of a path share is said there.
 struct Flow {
-  std::uint32_t group;  ///< index into FlowTable::groups
+  std::uint32_t path;  ///< index into FlowTable::paths
   std::uint32_t round;
-  EndpointId from, to;
-  double fraction;  ///< of the communication's bytes, each repetition
-  double latency_s;
-  std::uint32_t first_link,
-      link_count;  ///< into FlowTable::links; 0 links: sender and receiver are in one place
-  std::uint32_t path;  ///< index into FlowTable::paths; none for flows of all-to-alls
+  double fraction;         ///< of the communication's bytes, each repetition
   std::uint32_t pair = 0;  ///< of a round whose shares rotate: index into Round::pairs
 };
 
 /// What the flows of a group share that go from one endpoint to another with one latency, whatever their
-/// rounds: they have one route.
+/// rounds: they have one route through the machine.
 struct FlowPath {
-  std::uint32_t group;
+  std::uint32_t group;  ///< index into FlowTable::groups
   EndpointId from, to;
   double latency_s;
-  std::uint32_t first_link, link_count;  ///< as in Flow
+  std::uint32_t first_link,
+      link_count;  ///< into FlowTable::links; 0 links: sender and receiver are in one place
 };
 
 struct FlowGroup {
@@ -58,9 +54,8 @@ struct FlowTable {
   std::vector<FlowGroup> groups;
   std::vector<std::uint32_t> first_group;  ///< of each pattern, and one past the last
 
-  std::span<const LinkId> route(const Flow& flow) const {
-    return {links.data() + flow.first_link, flow.link_count};
-  }
+  const FlowPath& path(const Flow& flow) const { return paths[flow.path]; }
+  std::span<const LinkId> route(const Flow& flow) const { return route(path(flow)); }
   std::span<const LinkId> route(const FlowPath& path) const {
     return {links.data() + path.first_link, path.link_count};
   }

@@ -193,8 +193,8 @@ class FlowClasses {
                  const AllToAllFlows::End& receiver) {
     double latency_s = sender.latency_s;
     for (const LinkId link : table_.half(receiver)) latency_s += machine_.links[link].latency_s;
-    folding_.unlisted_flows.push_back({flows.group, flows.round, sender.endpoint, receiver.endpoint,
-                                       sender.share * receiver.share, latency_s, 0, 0, Folding::none});
+    folding_.unlisted_flows.push_back({{flows.group, sender.endpoint, receiver.endpoint, latency_s, 0, 0},
+                                       {Folding::none, flows.round, sender.share * receiver.share}});
     folding_.route_class.push_back(static_cast<std::uint32_t>(folding_.routes.size()));
     add_route(table_.half(sender), table_.half(receiver));
   }

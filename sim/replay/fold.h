@@ -67,14 +67,23 @@ struct Folding {
 
   std::vector<std::uint32_t> flow_class;  ///< by FlowTable::flows; those of all_to_all have classes too
   std::vector<std::uint32_t> first_flow;  ///< by class of FlowTable::flows: the first of them
+  /// A flow of FlowTable::all_to_all, without a path in the table.
+  struct UnlistedFlow {
+    FlowPath path;  ///< without links
+    Flow flow;
+  };
   /// Of each class after these, which are of FlowTable::all_to_all: one of its flows. All of them are between hosts;
   /// the ends of this one are any two of their classes, and may be on one host.
-  std::vector<Flow> unlisted_flows;
+  std::vector<UnlistedFlow> unlisted_flows;
   std::size_t flow_class_count() const { return first_flow.size() + unlisted_flows.size(); }
   bool is_listed(std::uint32_t c) const { return c < first_flow.size(); }
   /// A flow of the class. @param table of which this is the folding
   const Flow& flow(const FlowTable& table, std::uint32_t c) const {
-    return is_listed(c) ? table.flows[first_flow[c]] : unlisted_flows[c - first_flow.size()];
+    return is_listed(c) ? table.flows[first_flow[c]] : unlisted_flows[c - first_flow.size()].flow;
+  }
+  /// The path of this flow.
+  const FlowPath& path(const FlowTable& table, std::uint32_t c) const {
+    return is_listed(c) ? table.path(table.flows[first_flow[c]]) : unlisted_flows[c - first_flow.size()].path;
   }
   /// By class of flows; numbered in the order in which they first occur.
   std::vector<std::uint32_t> route_class;

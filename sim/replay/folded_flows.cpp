@@ -14,7 +14,7 @@ namespace convoy::inline replays {
 namespace {
 
 /// Messages of a plan: fewer are listed as quickly as they are looked up, and of more than the memory holds none is kept.
-constexpr std::size_t least_kept = 256, most_kept = 1 << 19;
+constexpr std::size_t least_kept = 256, most_kept = 1 << 20;
 
 std::size_t listed_messages(const Plan& plan) {
   std::size_t count = 0;
@@ -91,7 +91,6 @@ class FlowsOfPlan {
 void FoldedFlows::release_execution() {
   if (table_.use_count() > 1) return;
   const auto release = [](auto& list) { std::remove_reference_t<decltype(list)>().swap(list); };
-  release(table_->paths);
   release(folding_->flow_class);
   release(folding_->first_flow);
   release(folding_->route_class);

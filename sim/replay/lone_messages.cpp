@@ -67,8 +67,8 @@ class CrossedLinks {
   };
 
   void add(std::uint32_t flow_class, std::uint32_t pattern, std::uint32_t round) {
-    const Flow& flow = folding_.flow(table_, flow_class);
-    const std::uint32_t from = folding_.endpoint_class[flow.from], to = folding_.endpoint_class[flow.to];
+    const FlowPath& path = folding_.path(table_, flow_class);
+    const std::uint32_t from = folding_.endpoint_class[path.from], to = folding_.endpoint_class[path.to];
     for (const LinkUse& use : folding_.route(flow_class)) {
       Crossed& link = links_[use.link];
       if (link.round == nobody) link.ends[0] = from, link.ends[1] = to;
@@ -110,7 +110,7 @@ std::vector<bool> has_lone_messages(const FoldedPlan& folded) {
   if (!has_collectives_one_by_one(folded)) return std::vector<bool>(result.size(), false);
   const CrossedLinks links(folded);
   for (std::uint32_t f = 0; f < folded.folding.flow_class_count(); ++f) {
-    const std::uint32_t pattern = folded.table.groups[folded.folding.flow(folded.table, f).group].pattern;
+    const std::uint32_t pattern = folded.table.groups[folded.folding.path(folded.table, f).group].pattern;
     if (result[pattern] && !links.are_for_one_message(f)) result[pattern] = false;
   }
   return result;

@@ -108,7 +108,7 @@ std::vector<std::vector<std::pair<std::uint32_t, double>>> loads(const Plan& pla
   std::vector<std::vector<std::pair<std::uint32_t, double>>> by_pattern(plan.patterns.size());
   for (std::uint32_t c = 0; c < folding.flow_class_count(); ++c) {
     const Flow& flow = folding.flow(table, c);
-    const std::uint32_t pattern = table.groups[flow.group].pattern;
+    const std::uint32_t pattern = table.groups[folding.path(table, c).group].pattern;
     const double share = flow.fraction * plan.patterns[pattern].rounds[flow.round].repeat;
     if (share == 0) continue;
     for (const LinkUse& use : folding.route(c))

@@ -52,8 +52,8 @@ void MessageGroups::part_messages(Group& group,
   group.parts.resize(group.members.size() * rounds);
   for (std::size_t r = 0; r < rounds; ++r)
     for (const std::uint32_t f : group.flows[r]) {
-      ++group.parts[member(flow(f).from) * rounds + r].sends;
-      ++group.parts[member(flow(f).to) * rounds + r].receives;
+      ++group.parts[member(path(f).from) * rounds + r].sends;
+      ++group.parts[member(path(f).to) * rounds + r].receives;
     }
   std::uint32_t next = 0;
   for (Group::Part& part : group.parts) {
@@ -66,7 +66,7 @@ void MessageGroups::part_messages(Group& group,
   group.parts.push_back({next});
   for (std::size_t r = 0; r < rounds; ++r)
     for (const std::uint32_t f : group.flows[r]) {
-      const std::uint32_t from = member(flow(f).from), to = member(flow(f).to),
+      const std::uint32_t from = member(path(f).from), to = member(path(f).to),
                           route = folding_.route_class[f];
       Group::Part& sender = group.parts[from * rounds + r];
       group.messages[sender.first + sender.sends++] = {route, to, flow(f).fraction};

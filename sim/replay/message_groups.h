@@ -140,6 +140,7 @@ class MessageGroups {
   template <class Closure>
   void after_overhead(const Run& run, Closure next);
   const Flow& flow(std::uint32_t flow_class) const { return folding_.flow(table_, flow_class); }
+  const FlowPath& path(std::uint32_t flow_class) const { return folding_.path(table_, flow_class); }
 
   void start_in_step(Run& run);
   void next_round_in_step(Run& run);

@@ -29,10 +29,10 @@ MessageOrder::MessageOrder(const FoldedPlan& folded, Contention contention, Engi
   const Folding& folding = folded.folding;
   std::vector<std::uint32_t> flow_classes;  // by queue: the first of them
   for (std::uint32_t f = 0; f < folding.flow_class_count(); ++f) {
-    const Flow& flow = folding.flow(folded.table, f);
-    if (!folded.plan.patterns[folded.table.groups[flow.group].pattern].in_order || folding.route(f).empty())
+    const FlowPath& path = folding.path(folded.table, f);
+    if (!folded.plan.patterns[folded.table.groups[path.group].pattern].in_order || folding.route(f).empty())
       continue;
-    if (folding.is_listed(f) && folded.machine.host_of(flow.from) == folded.machine.host_of(flow.to))
+    if (folding.is_listed(f) && folded.machine.host_of(path.from) == folded.machine.host_of(path.to))
       continue;
     queue_of_.resize(folding.routes.size(), none);
     std::uint32_t& queue = queue_of_[folding.route_class[f]];
@@ -54,8 +54,8 @@ void MessageOrder::find_servers(const FoldedPlan& folded, const std::vector<std:
   const auto is_host = [&](EndpointId e) { return e >= folded.machine.devices.size(); };
   std::map<std::pair<std::uint32_t, bool>, std::vector<std::uint32_t>> queues_of;
   for (std::uint32_t queue = 0; queue < flow_classes.size(); ++queue) {
-    const Flow& flow = folding.flow(folded.table, flow_classes[queue]);
-    queues_of[{folding.endpoint_class[is_host(flow.to) ? flow.to : flow.from], is_host(flow.to)}].push_back(
+    const FlowPath& path = folding.path(folded.table, flow_classes[queue]);
+    queues_of[{folding.endpoint_class[is_host(path.to) ? path.to : path.from], is_host(path.to)}].push_back(
         queue);
   }
   const double servers = server_count(folded);

@@ -88,17 +88,17 @@ ParameterServers::ConnectionsByServer ParameterServers::find_connections(
   for (std::uint32_t g = first_group; g < last_group; ++g)
     for (std::uint32_t f = table.groups[g].first_flow;
          f < table.groups[g].first_flow + table.groups[g].flow_count; ++f) {
-      const Flow& flow = table.flows[f];
-      const std::uint32_t server = folding_.endpoint_class[flow.to], push = folding_.flow_class[f],
+      const FlowPath& path = table.path(table.flows[f]);
+      const std::uint32_t server = folding_.endpoint_class[path.to], push = folding_.flow_class[f],
                           pull = folding_.flow_class[way_back[f]];
       const auto [it, first] = connection_of.emplace(push, static_cast<std::uint32_t>(connections_.size()));
       if (first) {
-        connections_.push_back({folding_.endpoint_class[flow.from], server, folding_.route_class[push],
+        connections_.push_back({folding_.endpoint_class[path.from], server, folding_.route_class[push],
                                 folding_.route_class[pull], 0, Folding::none,
                                 folding_.flow(table, push).fraction, folding_.flow(table, pull).fraction});
         result[server].push_back(it->second);
       }
-      if (flow.to == folding_.endpoints[server]) ++connections_[it->second].arrivals;
+      if (path.to == folding_.endpoints[server]) ++connections_[it->second].arrivals;
     }
   return result;
 }

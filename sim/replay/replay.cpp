@@ -54,17 +54,18 @@ void count_bytes(const Plan& plan, const Machine& machine, const FlowTable& tabl
   const std::vector<double> pattern_bytes = step_bytes(plan);
   const std::vector<bool> is_answer = patterns_of_answers(plan);
   for (const Flow& flow : table.flows) {
-    if (flow.link_count == 0) continue;
-    const std::uint32_t pattern = table.groups[flow.group].pattern;
+    const FlowPath& path = table.path(flow);
+    if (path.link_count == 0) continue;
+    const std::uint32_t pattern = table.groups[path.group].pattern;
     double bytes = pattern_bytes[pattern] * flow.fraction * plan.patterns[pattern].rounds[flow.round].repeat;
     if (plan.service()) {
-      const bool from_client = flow.from < machine.devices.size() && !is_answer[pattern];
-      bytes *= pace[folding.endpoint_class[from_client ? flow.from : flow.to]];
+      const bool from_client = path.from < machine.devices.size() && !is_answer[pattern];
+      bytes *= pace[folding.endpoint_class[from_client ? path.from : path.to]];
     }
-    result.endpoints.add_sent(flow.from, bytes);
-    result.endpoints.add_received(flow.to, bytes);
+    result.endpoints.add_sent(path.from, bytes);
+    result.endpoints.add_received(path.to, bytes);
     result.comm_bytes += bytes;
-    for (const LinkId link : table.route(flow))
+    for (const LinkId link : table.route(path))
       if (link < machine.links.size()) result.links[link].bytes += bytes;
   }
   for (const AllToAllFlows& flows : table.all_to_all)

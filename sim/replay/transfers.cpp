@@ -21,13 +21,13 @@ void Transfers::list_routes() {
   routes_.reserve(folding_.routes.size());
   for (std::uint32_t c = 0; c < folding_.flow_class_count(); ++c) {
     if (folding_.route_class[c] != routes_.size()) continue;  // known
-    const Flow& flow = folding_.flow(table_, c);
+    const FlowPath& path = folding_.path(table_, c);
     double lone_rate_Bps = Engine::no_limit;
     for (const LinkUse& use : folding_.route(c))
       lone_rate_Bps = std::min(lone_rate_Bps,
                                bandwidth_Bps(machine_, table_, folding_.links[use.link]) / use.multiplicity);
-    routes_.push_back({folding_.endpoint_class[flow.from], folding_.endpoint_class[flow.to],
-                       folding_.route(c).empty() ? no_route : unknown, flow.latency_s, lone_rate_Bps});
+    routes_.push_back({folding_.endpoint_class[path.from], folding_.endpoint_class[path.to],
+                       folding_.route(c).empty() ? no_route : unknown, path.latency_s, lone_rate_Bps});
   }
 }
 

@@ -74,7 +74,7 @@ bool UncontendedCollectives::share_links(const std::vector<std::uint32_t>& flows
 bool UncontendedCollectives::add_rotation(const std::vector<std::uint32_t>& flows, const Round& round,
                                           UncontendedCollective& group) {
   if (share_links(flows)) return false;
-  const double latency_s = flow(flows.front()).latency_s;
+  const double latency_s = this->latency_s(flows.front());
   const RotatingShares& rotation = *round.rotation;
   std::vector<double> whole_s;                              // per byte, of each flow, at a share of 1
   std::map<std::uint32_t, std::vector<std::size_t>> users;  // flows by clock
@@ -109,9 +109,9 @@ bool UncontendedCollectives::add_rotation(const std::vector<std::uint32_t>& flow
 /// @return whether all its flows have the same latency
 bool UncontendedCollectives::add_round(const std::vector<std::uint32_t>& flows, const Round& round,
                                        UncontendedCollective& group) {
-  const double latency_s = flow(flows.front()).latency_s;
+  const double latency_s = this->latency_s(flows.front());
   for (const std::uint32_t f : flows)
-    if (flow(f).latency_s != latency_s) return false;
+    if (this->latency_s(f) != latency_s) return false;
   if (round.rotation) return add_rotation(flows, round, group);
   const double repeat = round.repeat;
   const std::vector<double> times = times_s_per_byte(flows);

@@ -51,6 +51,7 @@ class UncontendedCollectives {
   std::vector<double> shared_times_s_per_byte(const std::vector<std::uint32_t>& flows);
 
   const Flow& flow(std::uint32_t flow_class) const { return folding_.flow(table_, flow_class); }
+  double latency_s(std::uint32_t flow_class) const { return folding_.path(table_, flow_class).latency_s; }
   std::span<const LinkUse> route(std::uint32_t flow_class) const { return folding_.route(flow_class); }
   double link_Bps(std::uint32_t link_class) const {
     return bandwidth_Bps(machine_, table_, folding_.links[link_class]);

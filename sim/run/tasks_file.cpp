@@ -168,25 +168,26 @@ class TasksWriter {
       integers("members", plan_.patterns[p].groups[group.index]);
       list("flows", group.flow_count, [&](std::size_t f) {
         const Flow& it = flows_.flows[group.first_flow + f];
-        flow(it);
-        if (plan_.patterns[p].in_order && machine_.host_of(it.from) != machine_.host_of(it.to))
+        const FlowPath& path = flows_.path(it);
+        flow(it, path);
+        if (plan_.patterns[p].in_order && machine_.host_of(path.from) != machine_.host_of(path.to))
           json_.field("in_order", true);
       });
     });
   }
 
-  void flow(const Flow& flow) {
+  void flow(const Flow& flow, const FlowPath& path) {
     integer("round", flow.round);
-    integer("from", flow.from);
-    integer("to", flow.to);
+    integer("from", path.from);
+    integer("to", path.to);
     json_.field("fraction", flow.fraction);
-    json_.field("latency_s", flow.latency_s);
-    std::span<const LinkId> links = flows_.route(flow);
+    json_.field("latency_s", path.latency_s);
+    std::span<const LinkId> links = flows_.route(path);
     const auto own = static_cast<LinkId>(machine_.links.size());
     const bool connected = !links.empty() && links.back() >= own;
     if (connected) links = links.first(links.size() - 1);
     integers("links", links);
-    if (connected) integer("connection", flows_.route(flow).back() - own);
+    if (connected) integer("connection", flows_.route(path).back() - own);
   }
 
   void role(const Role& role) {

@@ -65,13 +65,13 @@ TEST_CASE("messages of a group have one path if they are between the same two an
             REQUIRE(f < table.flows.size());
             const Flow& flow = table.flows[f];
             CHECK(flow.path == path);
-            CHECK(flow.group == group);
             CHECK(flow.round == r);
-            CHECK(flow.from == members[from]);
-            CHECK(flow.to == members[to]);
             CHECK(flow.fraction == pattern.rounds[r].fractions[k]);
-            CHECK(flow.latency_s == latency_s.value_or(from == to ? 0 : 1e-6));
-            CHECK(flow.link_count == (from == to ? 0 : 2));
+            CHECK(table.path(flow).group == group);
+            CHECK(table.path(flow).from == members[from]);
+            CHECK(table.path(flow).to == members[to]);
+            CHECK(table.path(flow).latency_s == latency_s.value_or(from == to ? 0 : 1e-6));
+            CHECK(table.path(flow).link_count == (from == to ? 0 : 2));
           }
         ++group;
       }

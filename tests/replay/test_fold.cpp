@@ -71,8 +71,8 @@ void check_equitable(const Plan& plan, const Machine& machine, const Folded& fol
   check_alike(folding.endpoint_class, [&](std::uint32_t e) {
     Counts sent, received, groups;
     for (std::size_t f = 0; one_by_one && f < table.flows.size(); ++f) {
-      if (table.flows[f].from == e) ++sent[folding.flow_class[f]];
-      if (table.flows[f].to == e) ++received[folding.flow_class[f]];
+      if (table.path(table.flows[f]).from == e) ++sent[folding.flow_class[f]];
+      if (table.path(table.flows[f]).to == e) ++received[folding.flow_class[f]];
     }
     for (std::size_t g = 0; g < table.groups.size(); ++g) {
       const std::vector<EndpointId>& members =
@@ -87,8 +87,9 @@ void check_equitable(const Plan& plan, const Machine& machine, const Folded& fol
     Counts links;
     for (const LinkId link : table.route(flow)) ++links[folding.link_class[link]];
     const auto end = [&](EndpointId e) { return one_by_one ? folding.endpoint_class[e] : 0; };
-    return std::tuple{table.groups[flow.group].pattern, flow.round,     flow.fraction, flow.latency_s, links,
-                      folding.group_class[flow.group],  end(flow.from), end(flow.to)};
+    const FlowPath& path = table.path(flow);
+    return std::tuple{table.groups[path.group].pattern, flow.round,     flow.fraction, path.latency_s, links,
+                      folding.group_class[path.group],  end(path.from), end(path.to)};
   });
   check_alike(folding.link_class, [&](std::uint32_t l) {
     Counts flows;
@@ -125,8 +126,8 @@ void check_equitable(const Plan& plan, const Machine& machine, const Folded& fol
     CHECK(static_cast<int>(folding.endpoint_role[c]) == role_of[folding.endpoints[c]]);
   }
   check_first_of_each(folding.flow_class, folding.flow_class_count(), [&](std::uint32_t f, std::uint32_t c) {
-    CHECK(folding.flow(table, c).from == table.flows[f].from);
-    CHECK(folding.flow(table, c).to == table.flows[f].to);
+    CHECK(folding.flow(table, c).path == table.flows[f].path);
+    CHECK(&folding.path(table, c) == &table.path(table.flows[f]));
     CHECK(folding.flow(table, c).round == table.flows[f].round);
   });
   for (std::size_t c = 0; c < folding.links.size(); ++c) CHECK(folding.link_class[folding.links[c]] == c);

@@ -71,11 +71,11 @@ class PlanSights {
         one_by_one_(one_by_one),
         disturbances_(disturbances),
         at_(machine, table) {
-    for (const Flow& f : table_.flows) paths_[{f.group, f.from, f.to, f.latency_s}].push_back(f);
+    for (const Flow& f : table_.flows) paths_[ends_of(f)].push_back(f);
     // Numbered by their first flows.
     std::map<Ends, std::uint32_t> known;
     for (const Flow& f : table_.flows)
-      path_of_.push_back(known.try_emplace({f.group, f.from, f.to, f.latency_s}, known.size()).first->second);
+      path_of_.push_back(known.try_emplace(ends_of(f), known.size()).first->second);
   }
 
   Sights find() {
@@ -106,6 +106,11 @@ class PlanSights {
   using Ends = std::tuple<std::uint32_t, EndpointId, EndpointId, double>;  ///< group, from, to, latency
   enum Kind { endpoint, path, group, link, sender, receiver, message, peer };
   enum As { member, of_group, sends, receives, on, crosses, answers_it, has_end, of_peer };
+
+  Ends ends_of(const Flow& flow) const {
+    const FlowPath& own = table_.path(flow);
+    return {own.group, own.from, own.to, own.latency_s};
+  }
 
   void see_each_other(std::uint32_t a, As a_sees, std::uint32_t b, As b_sees) {
     sights_.sees[a].emplace_back(a_sees, b);
@@ -139,17 +144,17 @@ class PlanSights {
   /// With all of its flows.
   std::vector<double> own_of_path(const Flow& first) const {
     std::vector<std::pair<double, double>> flows;
-    for (const Flow& f : paths_.at({first.group, first.from, first.to, first.latency_s}))
-      flows.emplace_back(f.round, f.fraction);
+    for (const Flow& f : paths_.at(ends_of(first))) flows.emplace_back(f.round, f.fraction);
     std::ranges::sort(flows);
-    std::vector<double> own{path, double(table_.groups[first.group].pattern), first.latency_s};
+    std::vector<double> own{path, double(table_.groups[table_.path(first).group].pattern),
+                            table_.path(first).latency_s};
     for (const auto& [round, fraction] : flows) own.insert(own.end(), {round, fraction});
     return own;
   }
 
   /// @param f its first flow
   void add_sights_of_path(std::uint32_t f) {
-    const Flow& it = table_.flows[f];
+    const FlowPath& it = table_.path(table_.flows[f]);
     const std::uint32_t own = at_.paths + path_of_[f];
     see_each_other(own, of_group, at_.groups + it.group, crosses);
     for (const LinkId l : table_.route(it)) see_each_other(own, crosses, at_.links + l, on);

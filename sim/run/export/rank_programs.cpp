@@ -244,9 +244,10 @@ void RankPrograms::list_messages() {
       const FlowGroup& group = table.groups[g];
       for (const Flow& flow : std::span(table.flows).subspan(group.first_flow, group.flow_count)) {
         const double repeat = one_by_one_[p] ? 1 : plan_.patterns[p].rounds[flow.round].repeat;
-        const double more_latency_s = (repeat - 1) * flow.latency_s;
-        messages.push_back({flow.from, flow.to, flow.round, true, flow.fraction * repeat, more_latency_s});
-        messages.push_back({flow.to, flow.from, flow.round, false, flow.fraction * repeat, more_latency_s});
+        const FlowPath& path = table.path(flow);
+        const double more_latency_s = (repeat - 1) * path.latency_s;
+        messages.push_back({path.from, path.to, flow.round, true, flow.fraction * repeat, more_latency_s});
+        messages.push_back({path.to, path.from, flow.round, false, flow.fraction * repeat, more_latency_s});
       }
     }
     // Members whose rounds have as many messages of both kinds have them at the same places.
