@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 
 #include "sim/base/data_path.h"
 #include "sim/base/yaml_map.h"
@@ -287,24 +288,26 @@ std::uint32_t GroupSync::pattern(Kind kind, double bytes) {
   const SumAlgorithm algorithm = kind == Kind::agreement ? AllReduceAlgorithm::tree : sync_.algorithm;
   if (kind == Kind::all_reduce_factors) kind = Kind::all_reduce;
   const Kind rounds = algorithm.same_half() && kind == Kind::all_gather ? Kind::reduce_scatter : kind;
-  const auto [it, fresh] = patterns_.emplace(std::pair{rounds, algorithm.by_bytes() ? bytes : 0},
-                                             static_cast<std::uint32_t>(plan_.patterns.size()));
-  if (fresh) {
-    const auto make = kind == Kind::all_reduce || kind == Kind::agreement ? &all_reduce_pattern
-                      : kind == Kind::reduce_scatter                      ? &reduce_scatter_pattern
-                                                                          : &all_gather_pattern;
-    const std::vector<EndpointId>& ranks =
-        slowest_group(algorithm, parameters_.groups, machine_, bytes, sync_.rings);
-    plan_.patterns.push_back(make(algorithm, ranks, machine_, bytes, sync_.rings));
-    plan_.patterns.back().groups = parameters_.groups;
-  }
-  return it->second;
+  const std::pair of{rounds, algorithm.by_bytes() ? bytes : 0};
+  if (const auto known = patterns_.find(of); known != patterns_.end()) return known->second;
+  const auto make = kind == Kind::all_reduce || kind == Kind::agreement ? &all_reduce_pattern
+                    : kind == Kind::reduce_scatter                      ? &reduce_scatter_pattern
+                                                                        : &all_gather_pattern;
+  const std::vector<EndpointId>& ranks =
+      slowest_group(algorithm, parameters_.groups, machine_, bytes, sync_.rings);
+  Pattern made = make(algorithm, ranks, machine_, bytes, sync_.rings);
+  made.groups = parameters_.groups;
+  // Buckets of about one size have the same rounds, as have all that are large: a tree has no more than so many chunks.
+  for (const auto& [other, pattern] : patterns_)
+    if (other.first == rounds && plan_.patterns[pattern] == made) return patterns_[of] = pattern;
+  plan_.patterns.push_back(std::move(made));
+  return patterns_[of] = static_cast<std::uint32_t>(plan_.patterns.size() - 1);
 }
 
 std::vector<std::uint32_t> GroupSync::patterns() const {
-  std::vector<std::uint32_t> result;
-  for (const auto& [key, pattern] : patterns_) result.push_back(pattern);
-  return result;
+  std::set<std::uint32_t> result;
+  for (const auto& [key, pattern] : patterns_) result.insert(pattern);
+  return {result.begin(), result.end()};
 }
 
 StateBytes sharded_resident_bytes(double elements, const TrainingOptions& options, int stage,

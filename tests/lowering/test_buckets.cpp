@@ -6,6 +6,7 @@
 #include <random>
 
 #include "sim/lowering/buckets.h"
+#include "tests/support/approx.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -192,4 +193,25 @@ TEST_CASE(
     CHECK(buckets.back().cycle == 0);
     CHECK(buckets.back().wait_s == doctest::Approx(cycles.length_s / 2));
   }
+}
+
+TEST_CASE("buckets whose trees have as many chunks share them, and take the time of trees of their own") {
+  // 16 MB and 20 MB in as many chunks as a tree has at most, and 4 kB in one.
+  std::string layers;
+  for (const char* parameters : {"4000000", "1000", "5000000"})
+    layers += std::string("{name: l") + parameters +
+              ", kind: custom, forward_flops: 1e9, backward_flops: 2e9, parameters: " + parameters +
+              ", output: [10], memory_bytes: 0}, ";
+  const lab::Experiment it(
+      "{name: toy, input: [3, 32, 32], layers: [" + layers + "]}", lab::star(8, "1GB/s", "20us"),
+      "{kind: data_parallel, sync: all_reduce, algorithm: double_binary_tree, bucket: 1B}", 4);
+  REQUIRE(it.plan().communications.size() == 3);
+  CHECK(it.plan().patterns.size() == 2);
+  CHECK(it.plan().communications[0].pattern == it.plan().communications[2].pattern);
+  Plan apart = it.plan();
+  apart.communications[2].pattern = static_cast<std::uint32_t>(apart.patterns.size());
+  apart.patterns.push_back(Pattern(apart.patterns[apart.communications[0].pattern]));
+  const ReplayResult own = replay(apart, it.machine(), it.cost(), {}), shared = it.run();
+  CHECK(shared.step_time_s == own.step_time_s);
+  CHECK(shared.comm_bytes == approx(own.comm_bytes).epsilon(1e-12));
 }

@@ -9,6 +9,7 @@
 
 #include "sim/replay/fidelity.h"
 #include "sim/replay/lone_messages.h"
+#include "sim/replay/lower_bound.h"
 #include "tests/laws/random_experiment.h"
 #include "tests/replay/replayed.h"
 #include "tests/support/approx.h"
@@ -178,7 +179,7 @@ TEST_CASE(
 }
 
 TEST_CASE("foreseen messages do what messages do event by event, and what they do on SimGrid's links [law]") {
-  std::size_t foreseen = 0, mixed = 0;
+  std::size_t foreseen = 0, mixed = 0, bounded = 0;
   for (unsigned seed = 1; seed <= 300; ++seed) {
     CAPTURE(seed);
     Dice dice(seed);
@@ -188,7 +189,8 @@ TEST_CASE("foreseen messages do what messages do event by event, and what they d
       if (dice.coin()) link.bandwidth_Bps *= 0.01 * dice.between(50, 150);
     for (Device& device : machine.devices)
       if (dice.coin()) device.speed = 0.01 * dice.between(50, 150);
-    if (dice.coin()) {  // collectives and computing slow each other
+    const bool slow = dice.coin();  // collectives and computing slow each other
+    if (slow) {
       machine.device_types[0].sms = 40;
       machine.transport.channels = 8;
     }
@@ -207,7 +209,14 @@ TEST_CASE("foreseen messages do what messages do event by event, and what they d
                {true, NetworkModel::convoy, {{{long_after_s, 0, machine.links[0].bandwidth_Bps}}, {}, {}}}));
     const ReplayResult reference = replay(plan, machine, cost, {true, NetworkModel::simgrid});
     CHECK(quick.step_time_s == approx(reference.step_time_s).epsilon(1e-9));
+    // A bound foresees all messages: it is the step where they are alone and slow nothing.
+    const double bound_s = lower_bound(plan, machine, cost).step_time_s;
+    CHECK(bound_s <= reference.step_time_s * (1 + 1e-9));
+    if (slow || count < static_cast<std::ptrdiff_t>(are_lone.size())) continue;
+    ++bounded;
+    CHECK(bound_s == approx(reference.step_time_s).epsilon(1e-9));
   }
   CHECK(foreseen >= 140);
+  CHECK(bounded >= 40);
   CHECK(mixed >= 20);
 }
