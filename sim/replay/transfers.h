@@ -71,15 +71,18 @@ class Transfers {
   /// its time comes. @return its end
   double foresee_for_ends(std::uint32_t route_class, double bytes, double begin_s) {
     const MessageRoute& route = route_of(route_class);
-    if (!shares_links_) return begin_s + lone_s(route, bytes);
     const double end_s = begin_s + route.latency_s + bytes / route.lone_rate_Bps;
+    if (!shares_links_) return end_s;
     link_clock_.flow_foreseen(route_class, begin_s, end_s, engine_.now_s());
     listener_.message_foreseen(route.from, begin_s, end_s);
     listener_.message_foreseen(route.to, begin_s, end_s);
     return end_s;
   }
   /// How long such a message takes.
-  double lone_s(std::uint32_t route_class, double bytes) { return lone_s(route_of(route_class), bytes); }
+  double lone_s(std::uint32_t route_class, double bytes) {
+    const MessageRoute& route = route_of(route_class);
+    return route.latency_s + bytes / route.lone_rate_Bps;
+  }
 
  private:
   /// The end of a message that counts as under way at both ends.
@@ -115,9 +118,6 @@ class Transfers {
     std::uint32_t under_way = 0;  ///< messages that count as such at both ends
   };
 
-  static double lone_s(const MessageRoute& route, double bytes) {
-    return route.latency_s + bytes / route.lone_rate_Bps;
-  }
   /// @return where to put what happens at the end
   Callback& send(std::uint32_t route_class, double bytes, double repeat);
   MessageRoute& route_of(std::uint32_t route_class) {
