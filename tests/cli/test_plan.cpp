@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -273,4 +274,22 @@ TEST_CASE("reproduce: MLPerf's times to train, with the epochs that were submitt
   REQUIRE(errors.size() == 16);
   std::sort(errors.begin(), errors.end());
   CHECK((errors[7] + errors[8]) / 2 < 0.12);
+}
+
+TEST_CASE("plan: a process forgets plans of candidates before they fill the memory") {
+  const Workplace place;
+  place.file(
+      "p.yaml",
+      "experiment: pipelines\nmodel: resnet18\ntraining: {dataset: {samples: 1281167}}\ngoal: {epochs: 1}\n"
+      "plan:\n  objective: cost\n  servers: [aws-p3.16xlarge]\n  nodes: [1]\n  precision: [fp32]\n"
+      "  batch_per_device: [8, 16, 24, 32, 40, 48, 56, 64]\n  strategies:\n"
+      "    - {kind: pipeline, partition: even, micro_batches: 64}\n"
+      "    - {kind: pipeline, partition: even, micro_batches: 64, schedule: gpipe}\n");
+  const Finished plan = place.convoy({"plan", "p.yaml", "--jobs", "1", "--json"});
+  REQUIRE(plan.exit_code == 0);
+  CHECK(nlohmann::json::parse(plan.out)["planned"] == 16);
+  rusage children{};
+  REQUIRE(::getrusage(RUSAGE_CHILDREN, &children) == 0);
+  // Each of the 16 takes a tenth of a gigabyte.
+  CHECK(children.ru_maxrss < 500'000);  // kB
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "sim/base/memo.h"
@@ -31,6 +32,22 @@ std::vector<WorkItem> items_of(const std::vector<std::size_t>& candidates, Asked
   return items;
 }
 
+/// About how many bytes a run takes, as if it shared its programs with no other one.
+std::size_t bytes_of(const std::shared_ptr<const PreparedRun>& run) {
+  constexpr std::size_t of_weight = 20, of_names_and_lists = 100;
+  std::size_t bytes = of_weight * PreparedKey{run}.weight();
+  std::set<const void*> counted;  // roles share programs, and tasks operations
+  for (const Role& role : run->plan.roles) {
+    if (!counted.insert(&role.program.get()).second) continue;
+    for (const Task& task : role.program) {
+      bytes += sizeof(Task) + of_names_and_lists;
+      if (!task.ops.is_shared() || counted.insert(&task.ops.get()).second)
+        bytes += task.ops.size() * (sizeof(PlanOp) + of_names_and_lists);
+    }
+  }
+  return bytes;
+}
+
 /// What a process has found out about candidates and may be asked for again: their runs, once they are planned, and
 /// their replays, once their steps are simulated. If there is too much of it, it begins anew.
 class KnownCandidates {
@@ -42,7 +59,7 @@ class KnownCandidates {
     if (detail == Detail::step && known != runs_.end()) return known->second;
     auto run = std::make_shared<const PreparedRun>(prepare(candidate, detail, item.factor));
     if (detail == Detail::step && !WithoutMemos::any()) {
-      make_room(PreparedKey{run}.weight(), weight_of_runs_, runs_);
+      make_room(bytes_of(run), bytes_of_runs_, runs_);
       runs_.insert_or_assign({candidate, item.factor}, run);
     }
     return run;
@@ -57,24 +74,24 @@ class KnownCandidates {
   void keep(const WorkItem& item, const PreparedRun& run, std::shared_ptr<ReplayResult> replayed) {
     if (run.phased || WithoutMemos::any()) return;
     replayed->timelines = {};  // which results do not need
-    make_room(replayed->endpoints.size() + replayed->links.size(), weight_of_replays_, replays_);
+    constexpr std::size_t of_entry = 20;
+    make_room(of_entry * (replayed->endpoints.size() + replayed->links.size()), bytes_of_replays_, replays_);
     replays_.insert_or_assign({item.number / askable, item.factor}, std::move(replayed));
   }
 
  private:
   using Asked = std::pair<std::size_t, double>;  ///< candidate and factor
-  /// Some 20 bytes each.
-  static constexpr std::size_t most_weight = 1 << 21;
+  static constexpr std::size_t most_bytes = 64 << 20;
 
   template <class Kept>
-  static void make_room(std::size_t weight, std::size_t& of_all, Kept& kept) {
-    if (of_all + weight > most_weight) kept.clear(), of_all = 0;
-    of_all += weight;
+  static void make_room(std::size_t bytes, std::size_t& of_all, Kept& kept) {
+    if (of_all + bytes > most_bytes) kept.clear(), of_all = 0;
+    of_all += bytes;
   }
 
   std::map<Asked, std::shared_ptr<const PreparedRun>> runs_;
   std::map<Asked, std::shared_ptr<const ReplayResult>> replays_;
-  std::size_t weight_of_runs_ = 0, weight_of_replays_ = 0;
+  std::size_t bytes_of_runs_ = 0, bytes_of_replays_ = 0;
 };
 
 /// A run's step alone, or with its interval, for which the step does not have to be simulated again where it is known.
