@@ -13,8 +13,9 @@
 namespace convoy::inline replays {
 namespace {
 
-/// Messages of a plan: fewer are listed as quickly as they are looked up, and of more than the memory holds none is kept.
-constexpr std::size_t least_kept = 256, most_kept = 1 << 20;
+/// Messages of all plans that are kept, and of one: fewer are listed as quickly as they are looked up, and one that would leave no
+/// room for another is given back to the memory as soon as it is simulated (FoldedFlows::release_execution).
+constexpr std::size_t most_kept = 1 << 20, least_of_one = 256, most_of_one = most_kept / 2;
 
 std::size_t listed_messages(const Plan& plan) {
   std::size_t count = 0;
@@ -101,7 +102,8 @@ void FoldedFlows::release_execution() {
 FoldedFlows folded_flows(const Plan& plan, const Machine& machine, bool folds,
                          const Disturbances& disturbances) {
   const std::size_t messages = listed_messages(plan);
-  if (folds && disturbances.empty() && !plan.service() && messages >= least_kept && messages <= most_kept) {
+  if (folds && disturbances.empty() && !plan.service() && messages >= least_of_one &&
+      messages <= most_of_one) {
     static thread_local Memo<FlowsKey, std::shared_ptr<FlowsOfPlan>> memo(most_kept);
     return memo
         .of({without_programs(plan), with_numbered_bandwidths(machine), messages},
